@@ -12,8 +12,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from solocron.carriers.parts import check_options, keyword_arguments
-from solocron.dispatch.carrier import Message, NotAccepted
+from solocron.carriers.parts import SharedTask, keyword_arguments
+from solocron.dispatch.carrier import Message, NotAccepted, check_options
 from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -43,20 +43,17 @@ class CeleryCarrier:
 
     def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Put the task on the app. Several schedulers may share it, each with a namespace of its own."""
-        tasks = self.app.__dict__
-        namespaces: dict[str, Scheduler] = tasks.setdefault("solocron_namespaces", {})
-        namespaces[namespace] = scheduler
-        if len(namespaces) > 1 or "solocron_task" in tasks:
+        shared = SharedTask.of(self.app, TASK, namespace, scheduler)
+        tasks = vars(self.app)
+        if "solocron_task" in tasks:
             return
 
-        def run(message: dict[str, Any]) -> None:
-            found = namespaces.get(message["namespace"])
-            if found is not None:
-                found.carry_out(message)
+        def run(message: Any) -> None:
+            shared.carry_out(message)
 
         tasks["solocron_task"] = self.app.task(
             run, name=TASK, ignore_result=True, acks_late=False, max_retries=0, serializer="json", time_limit=None,
-            soft_time_limit=None, typing=False,
+            soft_time_limit=None, typing=False, shared=False,  # else it were the task of every app of this process
         )  # fmt: skip
 
     def check(self, options: Mapping[str, Any]) -> None:

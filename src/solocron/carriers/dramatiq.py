@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from solocron.carriers.parts import Probe, check_options, keyword_arguments
-from solocron.dispatch.carrier import Message, NotAccepted
+from solocron.carriers.parts import Probe, SharedTask, keyword_arguments
+from solocron.dispatch.carrier import Message, NotAccepted, check_options
 from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -44,15 +44,12 @@ class DramatiqCarrier:
         """Put the actor on the broker. Several schedulers may share it, each with a namespace of its own."""
         from dramatiq import actor
 
-        known: dict[str, Scheduler] = self._broker.__dict__.setdefault("solocron_namespaces", {})
-        known[namespace] = scheduler
+        shared = SharedTask.of(self._broker, ACTOR, namespace, scheduler)
         if ACTOR in self._broker.actors:
             return
 
-        def run(message: dict[str, Any]) -> None:
-            found = known.get(message["namespace"])
-            if found is not None:
-                found.carry_out(message)
+        def run(message: Any) -> None:
+            shared.carry_out(message)
 
         limits: dict[str, Any] = {"max_retries": 0, "time_limit": float("inf")}
         options = {name: value for name, value in limits.items() if name in self._broker.actor_options}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from solocron.carriers.parts import missing
@@ -63,9 +64,7 @@ class KubernetesCarrier:
 
     def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Learn the namespace in the store and the lease."""
-        self._image = Image(
-            name=self._image.name, command=self._image.command, secret=self._image.secret, namespace=namespace
-        )
+        self._image = replace(self._image, namespace=namespace)
         self._lease = core_of(scheduler).settings.lease
 
     def check(self, options: Mapping[str, Any]) -> None:

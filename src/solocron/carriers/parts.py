@@ -1,15 +1,22 @@
-"""What the carriers share: checks of options and payloads, and a broker's certain no."""
+"""What the carriers share: the task that messages arrive at, payloads as arguments, and a broker's certain no."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from solocron.dispatch.carrier import Message, NotAccepted
+from solocron.dispatch.carrier import FOREIGN_REMEDY, Message, NotAccepted, foreign
 from solocron.errors import InvalidError, MissingExtra
+from solocron.telemetry.log import LINE
 
-__all__ = ["Probe", "check_options", "keyword_arguments", "missing"]
+if TYPE_CHECKING:
+    from solocron.scheduler import Scheduler
+
+__all__ = ["Probe", "SharedTask", "keyword_arguments", "missing", "read_message"]
+
+log = logging.getLogger("solocron")
 
 
 class Probe:
@@ -35,14 +42,61 @@ class Probe:
         self._reached = True
 
 
-def check_options(options: Iterable[str], known: Iterable[str], carrier: str) -> None:
-    """Refuse `hand_over` options that the carrier does not know."""
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise InvalidError(
-            f"hand_over={{{unknown[0]!r}: ...}} is not an option of {carrier}; known are {', '.join(sorted(known))}. "
-            "Nothing was started."
-        )
+class SharedTask:
+    """The schedulers whose runs arrive at one task, each with a namespace of its own."""
+
+    def __init__(self, task: str) -> None:
+        self._task = task
+        self._schedulers: dict[str, Scheduler] = {}
+
+    @classmethod
+    def of(cls, owner: object, task: str, namespace: str, scheduler: Scheduler) -> SharedTask:
+        """Return the one that an application or a broker carries, with the scheduler in it."""
+        shared: SharedTask = vars(owner).setdefault("solocron_shared_task", cls(task))
+        shared._schedulers[namespace] = scheduler
+        return shared
+
+    def carry_out(self, message: Any) -> None:
+        """Carry out the run of a message that arrived, on the calling thread."""
+        found = self._find(message)
+        if found is not None:
+            scheduler, ticket = found
+            scheduler.carry_out(ticket)
+
+    async def carry_out_async(self, message: Any) -> None:
+        """Carry out the run of a message that arrived, on the running event loop."""
+        found = self._find(message)
+        if found is not None:
+            scheduler, ticket = found
+            await scheduler.aio.carry_out(ticket)
+
+    def _find(self, message: Any) -> tuple[Scheduler, Message] | None:
+        """Return the message and the scheduler that it is for; None, with a warning, if there is none here."""
+        found = read_message(message, self._task)
+        if found is None:
+            return None
+        scheduler = self._schedulers.get(found.namespace)
+        if scheduler is None:
+            facts = {"job": found.job, "run": found.run, "attempt": found.attempt}
+            _warn(foreign(found.namespace, self._schedulers), FOREIGN_REMEDY, facts)
+            return None
+        return scheduler, found
+
+
+def read_message(message: Any, task: str) -> Message | None:
+    """Return the message that arrived at a task; None, with a warning, if it is none of Solocron's."""
+    try:
+        return Message.read(message)
+    except InvalidError as error:
+        _warn(str(error).removesuffix("."), f"look at what sends to {task}: only nodes should", {})
+        return None
+
+
+def _warn(reason: str, remedy: str, facts: dict[str, Any]) -> None:
+    """Log a message that no scheduler of this process can tell of."""
+    extra = {"event": "message dropped", "reason": reason, "remedy": remedy, **facts}
+    shown = " ".join(f"{name}={str(value)[:300]}" for name, value in facts.items())
+    log.warning(LINE, f"a message was dropped: {reason}; {remedy}", shown, extra=extra)
 
 
 def keyword_arguments(message: Message) -> dict[str, Any]:

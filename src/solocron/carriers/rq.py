@@ -8,12 +8,12 @@ as that one, and a copy that RQ has given up is replaced.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
-from solocron.carriers.parts import Probe, check_options, keyword_arguments
-from solocron.dispatch.carrier import Message
+from solocron.carriers.parts import Probe, keyword_arguments, read_message
+from solocron.dispatch.carrier import Message, check_options
 from solocron.errors import InvalidError
+from solocron.jobs.address import find, read_address
 from solocron.scheduler import Scheduler
 
 __all__ = ["RQCarrier", "carry_out"]
@@ -34,12 +34,13 @@ class RQCarrier:
     def __init__(self, queue: Any, *, scheduler: str) -> None:
         if not hasattr(queue, "enqueue_call"):
             raise InvalidError(f"{queue!r:.80} is not a queue of RQ; nothing was made. Pass the `Queue(...)` object.")
-        module, colon, name = scheduler.partition(":") if isinstance(scheduler, str) else ("", "", "")
-        if not (colon and module and name):
+        try:
+            read_address(scheduler, "scheduler=")
+        except (InvalidError, AttributeError):
             raise InvalidError(
                 f'scheduler={scheduler!r:.80}: give the place where workers find it, such as "shop.cron:scheduler". '
                 "Nothing was made."
-            )
+            ) from None
         self._queue = queue
         self._scheduler = scheduler
         self._probe = Probe(queue.connection.ping)
@@ -97,15 +98,15 @@ def _state(job: Any) -> str:
     return str(job.get_status(refresh=True)).rpartition(".")[2].lower()
 
 
-def carry_out(where: str, message: dict[str, Any]) -> None:
+def carry_out(where: str, message: Any) -> None:
     """Carry out the run of a message in the process of an RQ worker; its session ends with it."""
-    module, _, name = where.partition(":")
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
+    found = find(read_address(where, "RQCarrier(scheduler=...)"))
     if not isinstance(found, Scheduler):
         raise InvalidError(f"{where} is not a Scheduler, so the run of this message was not carried out.")
+    ticket = read_message(message, FUNCTION)
+    if ticket is None:
+        return
     try:
-        found.carry_out(message)
+        found.carry_out(ticket)
     finally:
         found._end_guest()

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from solocron.carriers.parts import check_options, keyword_arguments
-from solocron.dispatch.carrier import Message, NotAccepted
+from solocron.carriers.parts import SharedTask, keyword_arguments
+from solocron.dispatch.carrier import Message, NotAccepted, check_options
 from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -43,15 +43,12 @@ class TaskiqCarrier:
 
     def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Put the task on the broker. Several schedulers may share it, each with a namespace of its own."""
-        known: dict[str, Scheduler] = self._broker.__dict__.setdefault("solocron_namespaces", {})
-        known[namespace] = scheduler
+        shared = SharedTask.of(self._broker, TASK, namespace, scheduler)
         if self._broker.find_task(TASK) is not None:
             return
 
-        async def run(message: dict[str, Any]) -> None:
-            found = known.get(message["namespace"])
-            if found is not None:
-                await found.aio.carry_out(message)
+        async def run(message: Any) -> None:
+            await shared.carry_out_async(message)
 
         self._broker.register_task(run, task_name=TASK)
 

@@ -16,7 +16,6 @@ from solocron.cli.host import hosted
 from solocron.cli.overrides import Overrides
 from solocron.errors import ConfigurationError, InvalidError, SolocronError
 from solocron.jobs.discovery import functions_of
-from solocron.jobs.registry import place_of
 from solocron.near import did_you_mean, nearest
 from solocron.scheduler import Scheduler
 from solocron.scheduler.hooks import core_of
@@ -43,16 +42,18 @@ def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
 
 def prepare(scheduler: Scheduler) -> None:
     """Call the function of `Scheduler.setup`, in a process that is about to carry runs."""
-    setup = core_of(scheduler).find_setup()
-    if setup is None or hosted() is not None:  # an application has prepared itself
+    core = core_of(scheduler)
+    if hosted() is not None:  # an application has prepared itself
+        core.prepared_process = os.getpid()
         return
     try:
-        setup()
+        core.prepare()
     except SolocronError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an error of a user's function is reported with its place
+        assert core.setup is not None
         raise ConfigurationError(
-            f"{_where(error)}setup {place_of(setup)} failed: {error!r:.300}. Nothing was started."
+            f"{_where(error)}setup {core.setup} failed: {error!r:.300}. Nothing was started."
         ) from None
 
 

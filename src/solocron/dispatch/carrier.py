@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,12 +20,14 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import key_of
 
 __all__ = [
-    *("Carriage", "Carrier", "Forward", "Forwards", "Message", "NotAccepted"),
-    *("make_message", "message_id", "short_name"),
+    *("FOREIGN_REMEDY", "Carriage", "Carrier", "Forward", "Forwards", "Message", "NotAccepted"),
+    *("check_options", "foreign", "make_message", "message_id", "short_name"),
 ]
 
 LOOK_LIMIT = 300
 """Characters of what a carrier says of a message that does not start."""
+FOREIGN_REMEDY = "give each namespace a queue of its own, or name the carrier of its scheduler in this program too"
+"""What to do about messages of a namespace that a worker does not serve."""
 _NAMED = ("namespace", "job", "run", "attempt")
 
 
@@ -182,6 +184,23 @@ def _at_best(carrier: Carrier, method: str, id: str) -> str | None:
     except Exception:  # noqa: BLE001 - a broker that is away cannot tell, and is asked again with the next message
         return None
     return said[:LOOK_LIMIT] if isinstance(said, str) and said else None
+
+
+def foreign(namespace: object, served: Iterable[str]) -> str:
+    """Return why a worker drops a message of a namespace that it does not serve."""
+    return f"it is for the namespace {namespace!r:.80}, and this worker serves {', '.join(sorted(served))}"
+
+
+def check_options(
+    options: Iterable[str], known: Iterable[str], carrier: str, undone: str = "Nothing was started."
+) -> None:
+    """Refuse `hand_over` options that a carrier does not know."""
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise InvalidError(
+            f"hand_over={{{unknown[0]!r}: ...}} is not an option of {carrier}; known are {', '.join(sorted(known))}. "
+            f"{undone}"
+        )
 
 
 def message_id(namespace: str, job: str, run: str, attempt: int) -> str:

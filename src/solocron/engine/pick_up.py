@@ -60,7 +60,7 @@ class PickUp:
         session, call = self._attempts.lease.session, self._attempts.call_begins()
         try:
             result, epoch, offer, at = self._show(job, run, attempt, session)
-            answer = NotPickedUp(Dropped.STALE) if result.verdict is Verdict.DECLINED else result.answer
+            answer = NotPickedUp(Dropped.NO_JOB) if result.verdict is Verdict.DECLINED else result.answer
             if not isinstance(answer, Hold):
                 assert isinstance(answer, NotPickedUp)
                 return answer

@@ -27,6 +27,9 @@ class FunctionAddress:
     name: str
     file: str | None = None
 
+    def __str__(self) -> str:
+        return f"{self.module}:{self.name}"
+
 
 def address_of(function: Callable[..., Any], what: str) -> FunctionAddress:
     """Return the function's address; refuse one that another process could not find, or would find in another state."""

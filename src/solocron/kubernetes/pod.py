@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from solocron.dispatch.carrier import check_options
 from solocron.errors import InvalidError
 
 __all__ = ["CONTAINER", "GRACE", "POD_OPTIONS", "Image", "check_pod_options", "pod_spec"]
@@ -51,13 +52,9 @@ class Image:
 
 def check_pod_options(options: Mapping[str, Any], undone: str) -> None:
     """Refuse options that a Pod does not have, and values of the wrong type."""
+    check_options(options, POD_OPTIONS, "a Pod", undone)
     for name, value in options.items():
-        wanted = POD_OPTIONS.get(name)
-        if wanted is None:
-            raise InvalidError(
-                f"hand_over={{{name!r}: ...}} is not an option of a Pod; known are {', '.join(sorted(POD_OPTIONS))}. "
-                f"{undone}"
-            )
+        wanted = POD_OPTIONS[name]
         if not isinstance(value, wanted):
             what = {str: "a text", Mapping: "a mapping"}.get(wanted, "a list")  # type: ignore[call-overload]
             raise InvalidError(f"hand_over={{{name!r}: {value!r:.60}}} is not {what}. {undone}")

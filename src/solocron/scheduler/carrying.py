@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from solocron import surroundings
-from solocron.dispatch.carrier import Carriage, Carrier, Forward, Forwards, Message
+from solocron.dispatch.carrier import FOREIGN_REMEDY, Carriage, Carrier, Forward, Forwards, Message, foreign
 from solocron.dispatch.contract import Dispatcher
 from solocron.duration import parse_duration, to_us
 from solocron.effects.verbs import Attempt, RunVerbs
@@ -132,11 +132,7 @@ class CarryingOperations:
         refuse_store_per_replica(core)
         core.open()
         if message.namespace != core.store.namespace:
-            core.events.emit(
-                "message dropped", job=message.job, run=message.run, attempt=message.attempt,
-                carrier=core.carrier_of(message.job), node=core.settings.node,
-                reason=f"it is for the namespace {message.namespace!r:.80}",
-            )  # fmt: skip
+            core.message_dropped(message, foreign(message.namespace, [core.store.namespace]), FOREIGN_REMEDY)
             return None
         if self._guest is None:
             self._guest = Guest(core, self._make_guest)

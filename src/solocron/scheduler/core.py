@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from solocron.calendars.revisions import Calendars
 from solocron.client import Client
 from solocron.dispatch import current
-from solocron.dispatch.carrier import Carriage
+from solocron.dispatch.carrier import Carriage, Message
 from solocron.dispatch.contract import Dispatcher, LazyDispatcher, LoopBlock
 from solocron.dispatch.inline import Inline
 from solocron.dispatch.thread import ThreadDispatcher
@@ -76,7 +76,9 @@ class Core:
         self.events.on("*", log_event, wants=log_event.wants)
         self.wrappers: list[Wrapper] = []
         self.setup: FunctionAddress | None = None
-        """The function that a process calls before it carries runs, where Solocron is its program."""
+        """The function that a process calls before it carries runs, where Solocron or a queue is its program."""
+        self.prepared_process: int | None = None
+        """The process that needs no call of it any more; a child of a fork is another one."""
         self.retiring: list[Callable[[], None]] = []
         """Called on a thread of bodies before it ends, to close what belongs to the thread."""
         self.carriers: dict[str, Carriage] = {}
@@ -147,6 +149,13 @@ class Core:
         declared = self.registry.jobs.get(job)
         return None if declared is None or declared.options.hand_over is None else declared.options.run_in
 
+    def message_dropped(self, message: Message, reason: str, remedy: str | None) -> None:
+        """Tell that a message starts nothing, and what to do about it; None if it is in order."""
+        self.events.emit(
+            "message dropped", job=message.job, run=message.run, attempt=message.attempt,
+            carrier=self.carrier_of(message.job), node=self.settings.node, reason=reason, remedy=remedy,
+        )  # fmt: skip
+
     def wake(self) -> None:
         """Let the node look for work now."""
         if self.node is not None:
@@ -205,12 +214,20 @@ class Core:
         try:
             found: Callable[[], object] = find(self.setup)
         except (ImportError, AttributeError) as error:
-            place = f"{self.setup.module}:{self.setup.name}"
             raise ConfigurationError(
-                f"setup({place!r}) was not found ({error}), so nothing was started; a process of its own could not "
-                "call it."
+                f"setup({str(self.setup)!r}) was not found ({error}), so nothing was started; a process of its own "
+                "could not call it."
             ) from error
         return found
+
+    def prepare(self) -> None:
+        """Call the function of `Scheduler.setup`, once in a process; what it raises passes through."""
+        if self.prepared_process == os.getpid():
+            return
+        setup = self.find_setup()
+        if setup is not None:
+            setup()
+        self.prepared_process = os.getpid()
 
     def make_guest(self, verbs: MakeVerbs, dispatchers: Mapping[str, Dispatcher]) -> Node:
         """Assemble a node that claims nothing by itself: it serves no pool and declares no job."""

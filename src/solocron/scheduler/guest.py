@@ -11,6 +11,7 @@ from collections.abc import Callable
 from solocron.dispatch.carrier import Message
 from solocron.dispatch.contract import NAME, Call, Dispatcher, Interrupt
 from solocron.engine.node import Node
+from solocron.errors import ConfigurationError, SolocronError
 from solocron.events import Event
 from solocron.model.documents.job import Hold
 from solocron.model.transitions.offering import Dropped, NotPickedUp
@@ -22,6 +23,12 @@ __all__ = ["Guest"]
 
 _ENDS = ("finished", "refused", "handed back", "session lost")
 _COPY = "this process is carrying the run out already"
+_REMEDIES = {
+    Dropped.STALE: "nothing for a copy; if there are many, raise pickup= above the time that messages wait; what is no "
+    "copy was not sent by a node",
+    Dropped.NO_JOB: "look whether this worker has the store of the nodes, and what else writes to the queue",
+}
+"""What to do about a message that should not have come. The other ones wait, or are told elsewhere."""
 IDLE_LEASES = 2
 
 
@@ -85,7 +92,7 @@ class Guest:
                 if isinstance(answer, NotPickedUp):
                     if answer.why is Dropped.NO_HANDLER:
                         events.emit("no handler", job=message.job, run=message.run, node=self._core.settings.node)
-                    self._drop(message, str(answer.why))
+                    self._drop(message, str(answer.why), _REMEDIES.get(answer.why))
                     return None
                 hold = answer.hold
                 events.emit(
@@ -108,11 +115,8 @@ class Guest:
                     self._places.pop(name, None)
             self._leave()
 
-    def _drop(self, message: Message, why: str) -> None:
-        self._core.events.emit(
-            "message dropped", job=message.job, run=message.run, attempt=message.attempt,
-            carrier=self._core.carrier_of(message.job), node=self._core.settings.node, reason=why,
-        )  # fmt: skip
+    def _drop(self, message: Message, why: str, remedy: str | None = None) -> None:
+        self._core.message_dropped(message, why, remedy)
 
     def _enter(self) -> Node:
         """Return the node of this process, begun if there is none: of the parent of a fork nothing works here."""
@@ -138,11 +142,14 @@ class Guest:
             self._busy, self._rests = 0, False
 
     def _begin(self, ready: Flag) -> Node:
-        node = self._make({kind: _Door(kind, self._places) for kind in ("thread", "loop", "process")})
+        node = None
         try:
+            self._prepare()
+            node = self._make({kind: _Door(kind, self._places) for kind in ("thread", "loop", "process")})
             node.start(ticking=True)
         except BaseException:
-            node.drain(0)
+            if node is not None:
+                node.drain(0)
             with self._mutex:
                 self._begins = None
             ready.set()
@@ -152,6 +159,18 @@ class Guest:
             self._busy += 1
         ready.set()
         return node
+
+    def _prepare(self) -> None:
+        """Let the application prepare this process, before anything is picked up in it."""
+        try:
+            self._core.prepare()
+        except SolocronError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ConfigurationError(
+                f"setup {self._core.setup} failed: {error!r:.300}. Nothing was picked up; the message is published "
+                "again after its pickup=."
+            ) from error
 
     def _leave(self) -> None:
         with self._mutex:

@@ -152,8 +152,9 @@ class Scheduler(
     def setup(self, function: str | Callable[[], object]) -> None:
         """Name the function that prepares a process, as `"module:function"` or by itself.
 
-        It is called before anything is run in the processes whose program is Solocron: children of
-        `run_in="process"`, and the commands `run` and `tick`. An application that starts a node has prepared itself.
+        It is called before anything is run in the processes whose program is Solocron or a queue: children of
+        `run_in="process"`, the commands `run`, `tick` and `run-slot`, and workers of a carrier, once in each process.
+        An application that starts a node has prepared itself.
         """
         if self._core.alive:
             raise InvalidError("this scheduler runs already, so nothing was changed; call setup() before it starts.")

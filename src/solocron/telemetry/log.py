@@ -33,7 +33,7 @@ _LEVELS: Mapping[str, int] = {
     "request accepted": logging.DEBUG,
     "handed over": logging.DEBUG,
     "picked up": logging.DEBUG,
-    "message dropped": logging.DEBUG,
+    "message dropped": logging.WARNING,
     "hand-over failed": logging.WARNING,
     "not picked up": logging.WARNING,
     "no handler": logging.WARNING,
@@ -91,7 +91,8 @@ class EventLog:
             unlogged, self._unlogged = self._unlogged, 0
             self._causes = set()
         failed = event.name == "finished" and event.facts.get("outcome") not in _WELL
-        level = logging.ERROR if failed else _level(event.name)
+        in_order = event.name == "message dropped" and event.facts.get("remedy") is None
+        level = logging.ERROR if failed else logging.DEBUG if in_order else _level(event.name)
         if log.isEnabledFor(level):
             _write(level, event)
         if unlogged:
@@ -177,6 +178,9 @@ def _sentence(event: Event) -> tuple[str, tuple[str, ...]]:
         return f"{kept}; ours ({facts['ours'] or 'none'}) is not used{adopt}", ()
     if event.name in ("alarm", "alarm cleared"):
         return facts["text"], ("text", "kind", "count", "alarms", "again", "id")
+    if event.name == "message dropped":
+        remedy = f"; {facts['remedy']}" if facts.get("remedy") else ""
+        return f"a message was dropped: {facts['reason']}{remedy}", ("reason", "remedy")
     if event.name == "event loop blocked":
         by, tense = event.job or "code that is not a job's", "has been" if event.still else "was"
         return f"the event loop {tense} blocked for {event.blocked_s:.1f} s by {by}", ("job", "blocked_s", "still")

@@ -35,6 +35,7 @@ def shop(redis_server: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert spec is not None
     assert spec.loader is not None
     module = util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "shop", module)  # where `setup` is looked for
     spec.loader.exec_module(module)
     yield module
     module.scheduler.stop("1s")
@@ -89,7 +90,7 @@ def test_a_worker_carries_a_run_out_and_a_dead_one_is_taken_over(
 
     second = scheduler.trigger("books", "wait")
     wait_until(lambda: any(line[0] == second for line in _lines(shop)), within=200, what="the body began")
-    ((_, _, _, child, parent),) = [line for line in _lines(shop) if line[0] == second]
+    ((_, _, _, child, parent, _),) = [line for line in _lines(shop) if line[0] == second]
     worker("two")
     os.kill(int(parent), signal.SIGKILL)
     os.kill(int(child), signal.SIGKILL)
@@ -99,6 +100,7 @@ def test_a_worker_carries_a_run_out_and_a_dead_one_is_taken_over(
     assert [line[:2] for line in _lines(shop)] == [[first, "1"], [second, "1"], [second, "2"]]
     fences = [int(line[2]) for line in _lines(shop)]
     assert fences == sorted(set(fences))
+    assert [line[5] for line in _lines(shop)] == ["True"] * 3, "each child was prepared once, before its first body"
     assert [str(view.status) for view in scheduler.runs("books")] == ["succeeded", "lost", "succeeded"]
 
 

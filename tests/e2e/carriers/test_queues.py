@@ -22,11 +22,12 @@ from tests.servers.redis import Redis
 
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
+PRELOADING = "solocron.carriers.rq_worker.PreloadingWorker"
 AWAY = "redis://127.0.0.1:1/0"
 MESSAGE = Message(id="solocron-x", namespace="default", job="x", run="x@1", attempt=1, key="", slot="", fence=1)
 
 WORKERS = {
-    "rq": lambda url: [BIN / "rq", "worker", "--url", url, "--path", ".", "cron"],
+    "rq": lambda url: [BIN / "rq", "worker", "--url", url, "--path", ".", "-w", PRELOADING, "cron"],
     "dramatiq": lambda url: [BIN / "dramatiq", "dramatiq_shop", "--processes", "1", "--threads", "2"],
     "taskiq": lambda url: [BIN / "taskiq", "worker", "taskiq_shop:broker", "--workers", "1"],
 }
@@ -108,6 +109,9 @@ def test_a_worker_carries_a_run_out_and_a_dead_one_is_taken_over(shop: Shop) -> 
     assert [line[:2] for line in shop.began()] == [[first, "1"], [second, "1"], [second, "2"]]
     fences = [int(line[2]) for line in shop.began()]
     assert fences == sorted(set(fences))
+    assert [line[3] for line in shop.began()] == ["True"] * 3, "each process was prepared once, before its first body"
+    if shop.kind == "rq":  # which forks for each run: the worker itself has the program
+        assert [line[4] for line in shop.began()] == [str(shop.workers[n].pid) for n in (0, 0, 1)]
     assert [str(view.status) for view in scheduler.runs("books")] == ["succeeded", "lost", "succeeded"]
 
 

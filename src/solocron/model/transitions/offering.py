@@ -44,6 +44,7 @@ class Dropped(StrEnum):
     """Reasons why a message starts nothing."""
 
     STALE = "its attempt was picked up before, has ended, or was never handed over"
+    NO_JOB = "the store has no job of that name"
     NOT_NOW = "its job is paused, disabled or already running, or its slot is still to come"
     MISSED = "it came after start_within"
     NO_HANDLER = "this process has no handler of that name"

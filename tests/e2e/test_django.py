@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from solocron import EmptyStore, Scheduler
 from solocron.testing.fleet import wait_until
-from tests.servers.postgres import Postgres
+from tests.servers import MariaDB, Postgres
+from tests.stores.test_connections import count
 from tests.unit.docs.pages import DOCS, blocks, commands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +97,20 @@ def test_the_same_suite_on_sqlite_where_the_store_of_a_test_is_in_memory(project
 def test_triggers_belong_to_transactions_and_connections_are_not_left_behind(
     project: Path, postgres: Postgres, looking: Looking
 ) -> None:
-    url = postgres.fresh_url()
+    _work_and_rest(project, postgres, looking, runs=40)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
+def test_a_thousand_runs_leave_no_connection_behind(
+    project: Path, looking: Looking, kind: str, request: pytest.FixtureRequest
+) -> None:
+    _work_and_rest(project, request.getfixturevalue(kind), looking, runs=1_000)
+
+
+def _work_and_rest(project: Path, server: Postgres | MariaDB, looking: Looking, *, runs: int) -> None:
+    url = server.fresh_url()
     made = manage(project, "migrate", "--run-syncdb", DATABASE=url)
     assert made.returncode == 0, made.stderr
     look = looking(url)
@@ -109,23 +122,21 @@ def test_triggers_belong_to_transactions_and_connections_are_not_left_behind(
         wait_until(lambda: look.runs("bill", status="succeeded"), within=PATIENCE, what="the run of the commit")
         assert [view.key for view in look.runs("bill")] == ["bill!committed"]
         assert look.wait(look.trigger("count"), "30s").result == 1, "the rollback has left nothing"
-        assert look.wait(look.trigger("isolated"), "60s").result == 1, "a child is set up before it imports models"
+        view = look.wait(look.trigger("isolated"), "60s")
+        assert view.result == 1, (
+            f"a child is set up before it imports models: {view.status} {view.error or view.reason}"
+        )
 
-        def at_rest() -> int:
-            with psycopg.connect(url) as connection:
-                others = "datname = current_database() AND pid <> pg_backend_pid()"
-                row = connection.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {others}").fetchone()
-                assert row is not None
-                return int(row[0])
+        def work(number: int) -> None:
+            asked = [look.trigger(job) for job in ("bill", "count") for _ in range(number)]
+            for id in asked:
+                assert look.wait(id, PATIENCE).status == "succeeded"
 
-        for _ in range(10):
-            look.trigger("bill")
-        wait_until(lambda: len(look.runs("bill", status="succeeded")) == 11, within=PATIENCE, what="10 runs")
-        before = at_rest()
-        for _ in range(40):
-            look.trigger("bill")
-        wait_until(lambda: len(look.runs("bill", status="succeeded", limit=500)) == 51, within=PATIENCE, what="40 runs")
-        wait_until(lambda: at_rest() <= before, within=PATIENCE, what="connections to be as before")
+        work(10)
+        before = count(server, url)
+        for _ in range(runs // 20):
+            work(10)
+        wait_until(lambda: count(server, url) <= before, within=PATIENCE, what="connections to be as before")
         for node in (one, two):
             node.send_signal(signal.SIGTERM)
             assert node.wait(PATIENCE) == 0

@@ -7,6 +7,7 @@ from django.core import checks
 from django.core.signals import setting_changed
 
 from solocron.django import project
+from solocron.django.admin_link import add_admin_link
 from solocron.django.checks import check_database, check_project
 
 __all__ = ["SolocronConfig"]
@@ -25,6 +26,7 @@ class SolocronConfig(AppConfig):  # type: ignore[misc]  # Django ships no types
         checks.register(check_database, checks.Tags.database)
         setting_changed.connect(_setting_changed, dispatch_uid="solocron")
         project.load_jobs()
+        add_admin_link()
 
 
 def _setting_changed(*, setting: str, **_: object) -> None:

@@ -1,8 +1,9 @@
 """The dashboard behind Django's own users: staff look, superusers act, or what AUTHORIZE says.
 
 Host names are checked by ALLOWED_HOSTS; there is no login of ours. The view is exempt from Django's CSRF middleware,
-whose token the pages do not carry. A write must come from a page of the same origin (`Sec-Fetch-Site`, or `Origin`),
-which the service demands of every caller that a host application knows.
+because the service has a stricter check of its own: a write must say that it comes from a page of this very origin
+(`Sec-Fetch-Site`, or `Origin`), and one that says nothing is refused. Django's token would add the pages of sibling
+hosts that CSRF_TRUSTED_ORIGINS names, and would have to be put into every page that the other mounts share.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from solocron.service.problems import ProblemError
 from solocron.service.request import RequestHead, Response, make_request_id
 from solocron.service.roles import Identity, Role
 
-__all__ = ["serve"]
+__all__ = ["role_of", "serve"]
 
 _OURS = ("login", "logout", "open")
 _LONGEST_NAME = 200
@@ -43,7 +44,7 @@ def serve(request: HttpRequest, path: str) -> HttpResponse:
     request.get_host()  # refused by ALLOWED_HOSTS here, where Django answers 400
     if path in _OURS:
         raise Http404
-    role = _role(request)
+    role = role_of(request)
     if role is None and request.method in ("GET", "HEAD") and not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
     service = _service()
@@ -64,7 +65,7 @@ def serve(request: HttpRequest, path: str) -> HttpResponse:
             service.close()  # else the runner could not drop its database
 
 
-def _role(request: HttpRequest) -> Role | None:
+def role_of(request: HttpRequest) -> Role | None:
     """Return what the user may do; None: nothing."""
     path = current().project.authorize
     if path is not None:

@@ -14,7 +14,7 @@ def bill(run: Run) -> list[object]:
     return [Order.objects.count(), os.getpid()]
 
 
-@every("1d")
+@every("1d", overlap=allow(8))
 async def count(run: AsyncRun) -> int:
     return await Order.objects.acount()
 

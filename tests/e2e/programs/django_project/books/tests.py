@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 from unittest import mock
 
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core import checks
 from django.core.management import CommandError, call_command
 from django.db import connections, transaction
-from django.test import SimpleTestCase, TestCase, TransactionTestCase, override_settings
+from django.test import Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
+from django.urls import path
+from shop.urls import SECRET
 
 from books.models import Order
 from solocron import ConfigurationError, NotFoundError
 from solocron.django import project, scheduler, trigger
 from solocron.django.database import url_of
 from solocron.django.testing import Triggered, run_now, triggered
+from solocron.telemetry.messages import signature
 
 
 class JobTest(TestCase):
@@ -184,6 +189,62 @@ class DashboardTest(TransactionTestCase):
         assert (me["name"], me["role"], me["via"]) == ("root", "operate", "host")
         scheduler.resume("bill")
 
+    def test_a_page_of_another_origin_can_do_nothing_with_the_cookie_of_a_superuser(self) -> None:
+        """The view is exempt from Django's token: what the service demands instead must be enough."""
+        browser = Client(enforce_csrf_checks=True)
+        browser.force_login(User.objects.get(username="root"))
+        assert browser.cookies["sessionid"].value
+        json_kind, form_kind = "application/json", "application/x-www-form-urlencoded"
+        requests = (
+            ("api/v1/jobs/bill/pause", "{}", json_kind),
+            ("api/v1/jobs/bill/pause", "{}", "text/plain"),
+            ("api/v1/jobs/bill/trigger", "{}", json_kind),
+            ("jobs/bill/pause", "note=gone", form_kind),
+        )
+
+        def post(path: str, data: str, kind: str, **headers: str) -> int:
+            headers["host"] = "testserver"
+            answer = browser.post(f"/ops/solocron/{path}", data, content_type=kind, headers=headers)
+            return int(answer.status_code)
+
+        for headers in (
+            {"sec-fetch-site": "cross-site", "origin": "https://evil.example"},
+            {"sec-fetch-site": "same-site", "origin": "http://sibling.testserver"},
+            {"sec-fetch-site": "none"},
+            {"origin": "https://evil.example"},
+            {"origin": "https://testserver"},  # the same host by another scheme
+            {"origin": "http://testserver:8080"},
+            {"origin": "null"},  # a sandboxed frame
+            {"referer": "http://testserver/ops/solocron/jobs/bill"},
+            {},  # nothing says that it is a page of ours
+        ):
+            assert [post(*request, **headers) for request in requests] == [403] * 4, headers
+        job = scheduler.get_job("bill")
+        assert (job.paused, job.waiting) == (None, 0)
+        for method in ("get", "head", "options", "put", "delete"):
+            getattr(browser, method)("/ops/solocron/api/v1/jobs/bill/pause", headers={"sec-fetch-site": "cross-site"})
+        assert scheduler.get_job("bill").paused is None
+        shown = browser.get("/ops/solocron/jobs", headers={"accept": "text/html"})
+        assert "frame-ancestors 'none'" in shown["Content-Security-Policy"], "nor can it frame a page for a click"
+        assert post(*requests[0], origin="http://testserver") == 200, "no token of Django's is asked for"
+        scheduler.resume("bill")
+
+    def test_the_admin_has_a_link_for_those_who_may_look(self) -> None:
+        link = b'href="/ops/solocron/"'
+        self.client.force_login(User.objects.get(username="ana"))
+        assert link in self.client.get("/admin/").content
+        self.client.force_login(User.objects.get(username="root"))
+        page = self.client.get("/admin/")
+        assert page.content.count(link) >= 2, "on the index and in the sidebar"
+        assert b"Solocron" not in self.client.get("/admin/auth/").content.split(b'id="content"')[1]
+        for setting in ({"AUTHORIZE": "books.tests.nobody_looks"}, {"AUTHORIZE": "books.tests.wrong"}):
+            with override_settings(SOLOCRON={"STORE": "default", **setting}):
+                page = self.client.get("/admin/")
+                assert page.status_code == 200
+                assert link not in page.content
+        with override_settings(ROOT_URLCONF="books.tests"):
+            assert b"Solocron" not in self.client.get("/admin/").content, "the dashboard is not included there"
+
     def test_a_function_of_the_project_may_say_who_does_what(self) -> None:
         with override_settings(SOLOCRON={"STORE": "default", "AUTHORIZE": "books.tests.everybody_reads"}):
             assert self.ask("bob", "api/v1/jobs").status_code == 200
@@ -191,3 +252,39 @@ class DashboardTest(TransactionTestCase):
 
 def everybody_reads(request: Any) -> str:
     return "read"
+
+
+def nobody_looks(request: Any) -> str:
+    return "none"
+
+
+def wrong(request: Any) -> str:
+    return "perhaps"
+
+
+urlpatterns = [path("admin/", admin.site.urls)]
+
+
+class TickTest(TransactionTestCase):
+    def post(self, proof: str | None) -> Any:
+        headers = {} if proof is None else {"Solocron-Signature": proof}
+        client = Client(enforce_csrf_checks=True)
+        return client.post("/tick", b"x", content_type="text/plain", headers=headers)
+
+    def test_a_tick_needs_its_own_proof_and_no_token_of_djangos(self) -> None:
+        scheduler.tick()
+        run = scheduler.trigger("bill")
+        now = int(time.time())
+        for proof, status in (
+            (None, 401),
+            (signature("another secret of letters", now, b"x"), 403),
+            (signature(SECRET, now - 600, b"x"), 403),
+        ):
+            refused = self.post(proof)
+            assert refused.status_code == status, (proof, refused.content)
+        assert scheduler.get_run(run).status == "waiting"
+        done = self.post(signature(SECRET, now, b"x"))
+        assert (done.status_code, done["Content-Type"], done["Cache-Control"]) == (200, "application/json", "no-store")
+        assert [(one["run"], one["status"]) for one in done.json()["runs"]] == [(run, "succeeded")]
+        assert Order.objects.count() == 1
+        assert self.client.get("/tick").status_code == 405

@@ -1,3 +1,14 @@
+from django.contrib import admin
 from django.urls import include, path
 
-urlpatterns = [path("ops/solocron/", include("solocron.django.urls"))]
+from solocron.django import scheduler
+from solocron.http_tick import TickEndpoint, signed
+
+SECRET = "a secret of twenty letters"
+tick = TickEndpoint(scheduler, verify=signed(SECRET))
+
+urlpatterns = [
+    path("ops/solocron/", include("solocron.django.urls")),
+    path("admin/", admin.site.urls),
+    path("tick", tick.django),
+]

@@ -89,6 +89,7 @@ class Backfills:
         # The document keeps the latest requests and what runs, the log what has ended; read in this order.
         if doc.knows(run) or is_recorded(self._store, run):
             return run
+        trace = self._documents.trace()
         answer = self._documents.change_known(
             doc.name,
             lambda found, now: backfill.rerun(
@@ -100,6 +101,7 @@ class Backfills:
                 resolve=self._documents.resolve,
                 by=by,
                 note=note,
+                trace=trace,
             ),
         )
         if isinstance(answer, Refusal):
@@ -134,11 +136,12 @@ class Backfills:
         check_author(by, note, undone="nothing was asked for")
         begin, stop, pace = check_range(start, end, limit, rate, self._store.clock())
         request = key if key is not None else self._documents.runtime.rng.token()
+        trace = self._documents.trace()
 
         def ask(doc: Job | Absent, now: int) -> Change | None:
             return backfill.backfill(
                 doc, start=begin, end=stop, limit=limit, pace=pace, request=request, now=now,
-                resolve=self._documents.resolve, by=by, note=note, spans=spans,
+                resolve=self._documents.resolve, by=by, note=note, trace=trace, spans=spans,
             )  # fmt: skip
 
         doc, spans = self._documents.get(job), None

@@ -11,18 +11,17 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 from solocron.clock import iso
 from solocron.duration import parse_duration, to_us
 from solocron.effects.desk import Desk
 from solocron.effects.locks.writing import check_text, write
-from solocron.effects.results import close, plain_json
+from solocron.effects.once_block import Claim, OnceBlock
+from solocron.effects.results import close
 from solocron.errors import (
     InvalidError,
     KeyBusy,
-    NotEntered,
     RunStopped,
     SolocronError,
     StaleFence,
@@ -33,32 +32,10 @@ from solocron.lease.liveness import Mode
 from solocron.model.change import Change, Kind
 from solocron.model.documents import key as model
 
-__all__ = ["Claim", "Once", "not_entered"]
+__all__ = ["Claim", "Once"]
 
 Span = timedelta | int | float | str
 _LONGEST_PAUSE = 0.5
-
-
-class Claim:
-    """Value of the `with` block: true for the caller that performs the effect; for others, the saved result."""
-
-    def __init__(self, key: str, *, first: bool, value: Any = None, uncertain: bool = False) -> None:
-        self.key = key
-        self.first = first
-        self.uncertain = uncertain
-        """True if it was skipped because its outcome is unknown (`on_uncertain="skip"`)."""
-        self.value = value
-
-    def __bool__(self) -> bool:
-        return self.first
-
-    def save(self, value: Any) -> None:
-        """Keep a result with the key if the block ends well: later callers read it as `value`."""
-        if not self.first:
-            raise InvalidError(
-                f"key {self.key!r}: only the caller that performs the effect can save a result; nothing was saved."
-            )
-        self.value = plain_json(value, whose=f"key {self.key!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +45,7 @@ class _World:
     key: str
 
 
-def not_entered(key: str) -> NotEntered:
-    """Return the error for `if run.once(key):`, which would be true for every caller."""
-    return NotEntered(
-        f"key {key!r} was used as a truth value before it was entered. Nothing was begun or marked; write "
-        "`with ... as claim:` (in a coroutine `async with`) and inside it `if claim:`."
-    )
-
-
-class Once:
+class Once(OnceBlock):
     """One use of one key, as a sync or async context manager."""
 
     def __init__(
@@ -89,7 +58,7 @@ class Once:
         check: Callable[..., Any] | None = None,
         on_uncertain: str = "raise",
     ) -> None:
-        self.key = check_text(key, "key", untouched="Nothing was begun.")
+        super().__init__(check_text(key, "key", untouched="Nothing was begun."))
         if on_uncertain not in ("raise", "repeat", "skip"):
             raise InvalidError(f'key {key!r}: on_uncertain={on_uncertain!r}; choose "raise", "repeat" or "skip".')
         if check is not None and not callable(check):
@@ -105,10 +74,7 @@ class Once:
 
     # --- beginning -----------------------------------------------------------------------------------------------
 
-    def __bool__(self) -> NoReturn:
-        raise not_entered(self.key)
-
-    def __enter__(self) -> Claim:
+    def _enter(self) -> Claim:
         tries, answer = self._tries(), None
         while True:
             try:
@@ -126,7 +92,7 @@ class Once:
                 answer = None
                 self._desk.store.wait(asked)
 
-    async def __aenter__(self) -> Claim:
+    async def _enter_async(self) -> Claim:
         import asyncio
 
         from solocron.dispatch.in_thread import in_thread
@@ -220,9 +186,7 @@ class Once:
 
     # --- ending --------------------------------------------------------------------------------------------------
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         claim, self._claim = self._claim, None
         if claim is None or not claim.first:
             return
@@ -234,12 +198,10 @@ class Once:
         finally:
             self._desk.drop()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _leave_async(self, error: BaseException | None) -> None:
         from solocron.dispatch.in_thread import in_thread
 
-        await in_thread(partial(self.__exit__, kind, error, trace))
+        await in_thread(partial(self._leave, error))
 
     def _finish(self, claim: Claim) -> None:
         """Mark it as done; retry an unavailable store for as long as the lease can be trusted."""

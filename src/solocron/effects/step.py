@@ -18,6 +18,7 @@ from solocron.effects.results import close
 from solocron.effects.steps import SLEEP, Steps
 from solocron.errors import InvalidError, NotEntered, WaitTimeout
 from solocron.model.policy import Backoff, whole
+from solocron.spans import span
 
 __all__ = ["AsyncStep", "Step"]
 
@@ -74,11 +75,15 @@ class Step(_Options):
     def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the saved result, or call the function and save what it returns, as JSON gives it back."""
         self._begin(function)
-        done = self._steps.find(self.name)
-        if done is not None:
-            return cast("T", done.value)
+        with span(f"step {self.name}", {"solocron.step.name": self.name}) as note:
+            done = self._steps.find(self.name)
+            note("solocron.step.saved", done is not None)
+            return cast("T", self._carry_out(partial(function, *args, **kwargs)) if done is None else done.value)
+
+    def _carry_out(self, call: Callable[[], Any]) -> Any:
+        """Call the function, again if that fails and it may, and save its result."""
         value: Any = None
-        call, tries = partial(function, *args, **kwargs), 0
+        tries = 0
         while True:
             self._steps.desk.check()
             try:
@@ -94,7 +99,7 @@ class Step(_Options):
         if inspect.isawaitable(value):
             close(value)
             raise InvalidError(f"step {self.name!r} is a coroutine; await it in a coroutine job. Nothing was saved.")
-        return cast("T", self._steps.save(self.name, value))
+        return self._steps.save(self.name, value)
 
     def _within(self, limit: float, call: Callable[[], Any]) -> Any:
         """Call on a thread of its own. After the timeout a plain function continues, but its result is not saved."""
@@ -133,19 +138,25 @@ class AsyncStep(_Options):
 
     async def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Return the saved result, or await the function and save what it returns, as JSON gives it back."""
+        from solocron.dispatch.in_thread import in_thread
+
+        self._begin(function)
+        with span(f"step {self.name}", {"solocron.step.name": self.name}) as note:
+            done = await in_thread(partial(self._steps.find, self.name))
+            note("solocron.step.saved", done is not None)
+            return await self._carry_out(partial(function, *args, **kwargs)) if done is None else done.value
+
+    async def _carry_out(self, call: Callable[[], Any]) -> Any:
+        """Await the function, again if that fails and it may, and save its result."""
         import asyncio
 
         from solocron.dispatch.in_thread import in_thread
 
-        self._begin(function)
-        done = await in_thread(partial(self._steps.find, self.name))
-        if done is not None:
-            return done.value
         tries, value = 0, None
         while True:
             self._steps.desk.check()
             try:
-                value = function(*args, **kwargs)
+                value = call()
                 if inspect.isawaitable(value):
                     value = await asyncio.wait_for(value, self._limit)
                 elif self._limit is not None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from solocron.effects.connections import ConnectionAdapter, Script, carry_out, carry_out_async
 from solocron.effects.locks.writing import check_text
-from solocron.effects.once import Claim, not_entered
+from solocron.effects.once_block import Claim, OnceBlock
 from solocron.effects.tables import KEYS, ensure
 from solocron.errors import InvalidError
 
@@ -34,14 +33,14 @@ _AT_ONCE = {"postgresql": 1000, "mysql": 1000, "sqlite": 200}
 _DROP = "DELETE FROM {table} WHERE name = ?"
 
 
-class OnceInTransaction:
+class OnceInTransaction(OnceBlock):
     """One use of a key inside the user's open transaction, as a sync or async context manager."""
 
     def __init__(
         self, connection: Any, key: str, *, namespace: str, run: str | None, fence: int, check: Callable[[], None],
         schema: str | None = None,
     ) -> None:  # fmt: skip
-        self.key = check_text(key, "key", untouched="Nothing was begun.")
+        super().__init__(check_text(key, "key", untouched="Nothing was begun."))
         self._connection = connection
         self._name = f"{namespace}/{key}"
         self._run = run
@@ -51,17 +50,12 @@ class OnceInTransaction:
         self._table = KEYS
         self._claim: Claim | None = None
 
-    def __bool__(self) -> NoReturn:
-        raise not_entered(self.key)
-
-    def __enter__(self) -> Claim:
+    def _enter(self) -> Claim:
         self._check()
         self._claim = carry_out(self._connection, self._begin)
         return self._claim
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         script = self._end(error)
         if script is None:
             return
@@ -73,14 +67,12 @@ class OnceInTransaction:
         except Exception:  # noqa: BLE001, S110 - an aborted transaction takes no statement; it takes the key with it too
             pass
 
-    async def __aenter__(self) -> Claim:
+    async def _enter_async(self) -> Claim:
         self._check()
         self._claim = await carry_out_async(self._connection, self._begin)
         return self._claim
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _leave_async(self, error: BaseException | None) -> None:
         script = self._end(error)
         if script is None:
             return

@@ -290,17 +290,18 @@ def _shards(value: int | list[str] | None) -> Shards | None:
 
 
 def _range_to(s: WaitingRange) -> list[Any]:
-    return _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total, s.asked_by, s.note])
+    origin = [s.asked_by, s.note, s.trace]
+    return _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total, *origin])
 
 
 def _range(
     first: int, last: int, count: int, origin: str, request: str | None = None,
     schedule: dict[str, Any] | None = None, pace: int | None = None, total: int | None = None,
-    asked_by: str | None = None, note: str | None = None, *_: Any,
+    asked_by: str | None = None, note: str | None = None, trace: str | None = None, *_: Any,
 ) -> WaitingRange:  # fmt: skip
     return WaitingRange(
         first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace,
-        total=total, asked_by=asked_by, note=note,
+        total=total, asked_by=asked_by, note=note, trace=trace,
     )  # fmt: skip
 
 

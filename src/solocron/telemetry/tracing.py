@@ -1,8 +1,8 @@
 """Spans of runs and hand-overs for OpenTelemetry, from the events of a scheduler.
 
-A run is a trace of its own: its schedule has no caller. It is linked to the request that triggered it, and is the child
-of the publication if a worker picked it up. There is no convention for scheduled jobs, so the attributes are
-`solocron.*`, and those of messages and functions where conventions exist.
+A run is a trace of its own: its schedule has no caller. It is linked to the request for it, and is the child of the
+publication if a worker picked it up. Steps and keys are spans below it. There is no convention for scheduled jobs, so
+the attributes are `solocron.*`, and those of messages and functions where conventions exist.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from opentelemetry import context, propagate, trace
 from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace import Status as SpanStatus
 
+from solocron import spans
 from solocron.dispatch.carrier import Carriage, Message
 from solocron.events import Event
 from solocron.model.documents.run import BAD
@@ -46,6 +47,7 @@ class Tracing:
 
     def __init__(self, provider: TracerProvider | None, *, namespace: Callable[[], str]) -> None:
         self._tracer: Tracer = trace.get_tracer("solocron", __version__, provider)
+        self._make = spans.make_spans(self._tracer)
         self._namespace = namespace
         self._lock = Lock()
         self._open: dict[Key, Span] = {}
@@ -96,7 +98,6 @@ class Tracing:
         }
         if message is not None:
             facts |= {
-                "solocron.run.key": message.key,
                 "messaging.system": "solocron",
                 "messaging.operation.type": "process",
                 "messaging.message.id": message.id,
@@ -141,32 +142,40 @@ class Tracing:
 
     def inside(self, run: Any, body: Callable[[], Any], *, is_async: bool) -> Callable[[], Any]:
         """Return the body with the span of its run as the current one."""
-        with self._lock:
-            span = self._open.get((run.id, run.fence))
+        span = self._span_of(run)
         if span is None:
             return body
         if is_async:  # called in the task of the body, whose context ends with it
             context.attach(trace.set_span_in_context(span))
+            spans.maker.set(self._make)
             return body
 
         def call() -> Any:
-            token = context.attach(trace.set_span_in_context(span))
+            token, made = context.attach(trace.set_span_in_context(span)), spans.maker.set(self._make)
             try:
                 return body()
             finally:
+                spans.maker.reset(made)
                 context.detach(token)
 
         return call
 
     def traceparent(self, run: Any) -> str | None:
         """Return the trace of a run, for a process of its own."""
-        with self._lock:
-            span = self._open.get((run.id, run.fence))
+        span = self._span_of(run)
         if span is None:
             return None
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(span))
         return carrier.get("traceparent")
+
+    def _span_of(self, run: Any) -> Span | None:
+        """Return the span of a run, with the key that all attempts and reruns of its slot have in common."""
+        with self._lock:
+            span = self._open.get((run.id, run.fence))
+        if span is not None:
+            span.set_attribute("solocron.run.key", run.key)
+        return span
 
     # --- hand-over ---------------------------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ def test_no_block_of_these_packages_was_forgotten() -> None:
         for _, found in inspect.getmembers(import_module(module.name), inspect.isclass)
         if hasattr(found, "__enter__") and found.__module__ == module.name
     }
-    assert {block.__name__ for block in blocks} == {"Once", "OnceInTransaction", "Lock", "Leader"}
+    assert {block.__name__ for block in blocks} == {"Once", "OnceBlock", "OnceInTransaction", "Lock", "Leader"}
     for block in blocks:
         empty = block.__new__(block)
         empty.name = empty.key = "of nobody"

@@ -195,6 +195,7 @@ def waiting_ranges(draw: st.DrawFn) -> WaitingRange:
         pace=draw(maybe(st.integers(1, 60 * SECOND))),
         asked_by=draw(maybe(texts)),
         note=draw(maybe(texts)),
+        trace=draw(maybe(texts)),
     )
 
 

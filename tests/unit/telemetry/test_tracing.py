@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,20 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from solocron import Backoff, ConfigurationError, Event, Message, MissingExtra, Run, RunFilter, Scheduler
+from solocron import (
+    AsyncRun,
+    Backoff,
+    ConfigurationError,
+    Event,
+    Message,
+    MissingExtra,
+    Run,
+    RunFilter,
+    Scheduler,
+    cron,
+)
 from solocron.telemetry.tracing import Tracing
+from solocron.testing.clock import ManualClock
 from tests.unit.telemetry import traced_jobs
 
 
@@ -130,6 +144,95 @@ def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces
     for span in (publish, run):
         assert [link.context.span_id for link in span.links] == [request.context.span_id]
     assert facts(publish)["messaging.message.id"] == facts(run)["messaging.message.id"] == queue[0]["id"]
+
+
+def test_steps_and_keys_are_spans_below_that_of_their_run(traces: Traces) -> None:
+    scheduler = Scheduler("memory://", enabled=True)
+    scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+
+    def charge() -> str:
+        with traces.tracer.start_as_current_span("POST /charges"):
+            return "paid"
+
+    @scheduler.every("365d", name="bill", retries=1, backoff=Backoff(first="1ms"))
+    def bill(run: Run) -> None:
+        run.step("charge").call(charge)
+        with run.once("mail") as claim:
+            if claim and run.attempt == 1:
+                raise ValueError("no mail yet")
+
+    with scheduler:
+        run = scheduler.trigger("bill")
+        assert scheduler.wait(run, "10s").status == "succeeded"
+    runs, steps, keys = traces.spans("run bill"), traces.spans("step charge"), traces.spans("once mail")
+    parents = [span.context.span_id for span in runs]
+    for spans in (steps, keys):
+        assert [span.parent and span.parent.span_id for span in spans] == parents
+        assert all(span.kind is SpanKind.INTERNAL for span in spans)
+    (inner,) = traces.spans("POST /charges")
+    assert inner.parent is not None
+    assert inner.parent.span_id == steps[0].context.span_id, "what the step does is below it"
+    assert [facts(span) for span in steps] == [
+        {"solocron.step.name": "charge", "solocron.step.saved": saved} for saved in (False, True)
+    ]
+    assert [facts(span) for span in keys] == [{"solocron.key": "mail", "solocron.key.first": True}] * 2
+    assert [span.status.status_code for span in keys] == [StatusCode.ERROR, StatusCode.UNSET]
+    assert [event.name for event in keys[0].events] == ["exception"]
+    assert {facts(span)["solocron.run.key"] for span in runs} == {scheduler.get_run(run).key}
+
+
+def test_steps_and_keys_of_a_coroutine_are_spans_too(traces: Traces, tmp_path: Path) -> None:
+    scheduler = Scheduler(f"sqlite:///{tmp_path}/jobs.db", enabled=True)
+    scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+    own = sqlite3.connect(tmp_path / "own.db", check_same_thread=False)
+
+    async def charge() -> None:
+        raise RuntimeError("declined")
+
+    @scheduler.every("365d", name="bill", retries=0)
+    async def bill(run: AsyncRun) -> None:
+        async with run.once("mail"):
+            pass
+        async with run.once("row", connection=own):
+            await run.step("charge").call(charge)
+
+    with scheduler:
+        assert scheduler.wait(scheduler.trigger("bill"), "10s").status == "failed"
+    own.close()
+    (run,), (mail,), (row,) = (traces.spans(name) for name in ("run bill", "once mail", "once row"))
+    (step,) = traces.spans("step charge")
+    wanted = [(mail, run), (row, run), (step, row)]
+    assert [span.parent and span.parent.span_id for span, _ in wanted] == [above.context.span_id for _, above in wanted]
+    assert step.status.status_code is row.status.status_code is StatusCode.ERROR
+
+
+def test_a_rerun_and_a_backfill_are_linked_to_their_request_and_have_the_key_of_the_first_run(traces: Traces) -> None:
+    clock = ManualClock(datetime(2027, 3, 1, 12, tzinfo=UTC))
+
+    @cron("0 * * * *", name="job", catch_up="all")
+    def job() -> None: ...
+
+    scheduler = clock.scheduler(job)
+    scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+    scheduler.tick()
+    clock.advance("2h30m")
+    first, second = (view.slot for view in scheduler.tick())
+    with traces.tracer.start_as_current_span("POST /rerun"):
+        scheduler.rerun("job", first)
+    with traces.tracer.start_as_current_span("POST /backfill"):
+        scheduler.backfill("job", second, second + timedelta(minutes=30))
+    assert len(scheduler.tick()) == 2
+    runs = {facts(span)["solocron.origin"]: span for span in traces.spans("run job")}
+    for origin, request in (("rerun", "POST /rerun"), ("backfill", "POST /backfill")):
+        (asked,) = traces.spans(request)
+        assert [link.context.span_id for link in runs[origin].links] == [asked.context.span_id]
+        assert runs[origin].parent is None
+        key = facts(runs[origin])["solocron.run.key"]
+        (first,) = [
+            span for span in traces.spans("run job")
+            if facts(span)["solocron.run.key"] == key and facts(span)["solocron.origin"] == "schedule"
+        ]  # fmt: skip
+        assert facts(first)["solocron.slot"] == facts(runs[origin])["solocron.slot"]
 
 
 def test_the_node_that_took_over_ends_what_a_dead_one_could_not(traces: Traces) -> None:

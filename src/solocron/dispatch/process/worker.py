@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from solocron import surroundings
+from solocron import spans, surroundings
 from solocron.clock import SystemClock
 from solocron.dispatch import current
 from solocron.dispatch.contract import Stop
@@ -96,10 +96,11 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> tuple[Any, str 
 def _continue_trace(traceparent: str) -> None:
     """Make the span of the run the parent of those that the function makes here, if this process has tracing."""
     try:
-        from opentelemetry import context, propagate
+        from opentelemetry import context, propagate, trace
     except ModuleNotFoundError:
         return
     context.attach(propagate.extract({"traceparent": traceparent}))
+    spans.maker.set(spans.make_spans(trace.get_tracer("solocron")))
 
 
 def _await(body: Callable[[], Any], run: Any) -> Any:

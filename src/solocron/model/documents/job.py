@@ -149,6 +149,8 @@ class WaitingRange:
     """Number of slots of a backfill when it was requested."""
     asked_by: str | None = None
     note: str | None = None
+    trace: str | None = None
+    """A W3C `traceparent`: the span in which a backfill was requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ def rerun(
     resolve: Resolve,
     by: str | None = None,
     note: str | None = None,
+    trace: str | None = None,
 ) -> Change | None:
     """Run a slot once more; the answer is the run's id, or a `Refusal`. The same request again is the same run.
 
@@ -83,6 +84,7 @@ def rerun(
         request=f"{reading}|{request}",
         asked_by=plain(by),
         note=plain(note),
+        trace=trace,
     )
     job = remember(replace(doc, waiting_runs=(*doc.waiting_runs, waiting_run)), mark, run)
     return Change(recompute_due(job, resolve(job.definition.schedule)), answer=run)
@@ -104,6 +106,7 @@ def backfill(
     resolve: Resolve,
     by: str | None = None,
     note: str | None = None,
+    trace: str | None = None,
     spans: Sequence[tuple[int, int]] | None = None,
 ) -> Change | None:
     """Run every slot of the schedule from `start` to before `end` again, the newest `limit` of them.
@@ -142,7 +145,7 @@ def backfill(
     ranges = [
         WaitingRange(
             first=_there(slots.after(since)), last=_there(slots.before(last + 1)), count=some, origin=Origin.BACKFILL,
-            request=request, pace=pace or 0, total=count, asked_by=plain(by), note=plain(note),
+            request=request, pace=pace or 0, total=count, asked_by=plain(by), note=plain(note), trace=trace,
         )
         for (since, last), some in zip(found, counts, strict=True)
         if some

@@ -285,6 +285,7 @@ def _first(
         request=span.request,
         asked_by=span.asked_by,
         note=span.note,
+        trace=span.trace,
     )
     rest = tuple(s for s in job.waiting_ranges if s is not span)
     if span.first < span.last:

@@ -296,7 +296,15 @@ def full_job(name: str) -> Job:
         waiting_runs=(waiting_run, replace(waiting_run, run="n@4", request=None, payload=None)),
         waiting_ranges=(
             WaitingRange(
-                first=1, last=9, count=3, origin=Origin.RERUN, request="z", schedule={"kind": "at"}, pace=5, total=7
+                first=1,
+                last=9,
+                count=3,
+                origin=Origin.RERUN,
+                request="z",
+                schedule={"kind": "at"},
+                pace=5,
+                total=7,
+                trace="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
             ),
         ),
         requests=(Request(id="r", answer="n@2"), Request(id="ü", answer="!full")),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.load import job_name
+from bench.load import HANDLER, job_name
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin, Record, Status
+from solocron.model.documents.session import Session
 from solocron.stores.contract import Named, Store, Verdict
 
-__all__ = ["DAY", "fill_log"]
+__all__ = ["DAY", "add_nodes", "fill_log"]
 
 DAY = 86_400 * SECOND
 _AT_ONCE = 5_000
@@ -35,6 +36,21 @@ def fill_log(store: Store, jobs: int, records: int, *, until: int) -> None:
         bad = [result for result in applied.results if result.verdict is not Verdict.APPLIED]
         if bad:
             raise RuntimeError(f"{len(bad)} jobs took no records: {bad[0]}")
+
+
+def add_nodes(store: Store, *, until: int) -> None:
+    """Add the sessions of the nodes that the records name: live, begun a day before `until`."""
+
+    def begin(doc: Session | Absent, now: int) -> Change:
+        number = doc.name.removeprefix("s")
+        return Change(
+            Session(
+                name=doc.name, node=f"n{number}", host="bench", pid=1, lease=DAY, expires_at=now + DAY,
+                started_at=until - DAY, handlers=(HANDLER,), pools=("default",), max_running=500,
+            )
+        )  # fmt: skip
+
+    store.update(Named(Kind.SESSION, tuple(f"s{number}" for number in range(_NODES))), begin)
 
 
 def _records(number: int, jobs: int, count: int, until: int) -> list[Record]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.figures import median, percentile
 from bench.fleet import burst, opened
-from bench.history import DAY, fill_log
+from bench.history import DAY, add_nodes, fill_log
 from bench.load import job_name, load_jobs
 from bench.processes import Child, Children
 from bench.report import Report
@@ -59,6 +59,7 @@ def _ask_all(url: str, jobs: int, records: int, *, times: int) -> dict[str, Any]
         load_jobs(store, jobs, lambda number: f"{number % 60} {number // 60 % 60} {number // 3600 % 24} * * *")
         begun = time.perf_counter()
         fill_log(store, jobs, records, until=now)
+        add_nodes(store, until=now)
         if url.startswith("postgres"):
             _analyze(url)
         filled = time.perf_counter() - begun
@@ -100,6 +101,21 @@ def _requests(jobs: int, now: int) -> list[str]:
         "/api/v1/nodes",
         "/api/v1/alarms",
         "/api/v1/audit",
+        "/",
+        "/?span=24h",
+        "/?lanes=job",
+        "/jobs",
+        "/jobs?sort=name",
+        "/jobs?sort=next",
+        "/jobs?q=999",
+        "/jobs?state=not_well",
+        f"/jobs/{name}",
+        f"/jobs/{name}/why",
+        "/runs",
+        "/runs?status=failed",
+        "/nodes",
+        "/audit",
+        "/find?q=job-00099",
         *_WITHOUT_STORE,
     ]
 
@@ -112,6 +128,7 @@ def _ask(service: Service, store: Store, token: str, path: str, times: int) -> d
             id=make_request_id(), method="GET", path=where, query=query.replace(":", "%3A"), address="127.0.0.1",
             headers=(("host", "localhost"), ("authorization", f"Bearer {token}"), ("accept-encoding", "gzip")),
         )  # fmt: skip
+        service.watcher.look()  # as its own thread does it in a server, beside the requests
         before, begun = store.statements.total(), time.perf_counter()
         response = service.handle(head)
         if response.status != 200:

@@ -47,12 +47,12 @@ class Client:
         documents = JobDocuments(store, registry or Registry(), runtime or Threads(), late_for)
         lookup = RunLookup(documents)
         census = Census(documents)
-        jobs, runs = JobListing(documents), RunListing(documents, lookup)
+        jobs, runs = JobListing(documents, census), RunListing(documents, lookup)
         backfills, definitions, bulk = Backfills(documents, census), Definitions(documents), BulkDefinitions(documents)
         alarms, audit = AlarmDesk(documents), Audit(documents)
         queries, commands = Queries(documents, lookup, jobs, runs, census), Commands(documents, lookup)
         self.hour_counts = HourCounts(store)
-        scoped_pauses, slots = ScopedPauses(documents), Slots(documents)
+        scoped_pauses, slots, timeline = ScopedPauses(documents), Slots(documents), Timeline(documents)
 
         self.store = store
         self.documents = documents
@@ -61,6 +61,9 @@ class Client:
         """Called after each change, so that a node in the same process looks at once."""
 
         self.job_page = jobs.page
+        self.count_not_well = jobs.count_not_well
+        self.first_created = census.first_created
+        self.read_ahead = census.read_ahead
         self.run_page = runs.page
         self.every_run = runs.every
 
@@ -83,7 +86,9 @@ class Client:
         self.accounting = slots.accounting
         self.accounts = slots.accounts
         self.why = Why(documents, slots).why
-        self.timeline = Timeline(documents).timeline
+        self.timeline = timeline.timeline
+        self.to_come = timeline.to_come
+        self.dense = timeline.dense
 
         self.open_alarms = alarms.open_alarms
         self.closed_alarms = alarms.closed_alarms

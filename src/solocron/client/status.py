@@ -11,9 +11,9 @@ from solocron.client.alarms import AlarmDesk
 from solocron.client.census import Census, CensusJob
 from solocron.client.hour_counts import HOUR, HourCounts
 from solocron.client.job_documents import OVERDUE, JobDocuments
+from solocron.client.job_order import orphaned_jobs
 from solocron.client.run_lookup import offered_views, running_views
 from solocron.clock import from_us
-from solocron.model.applications import can_run
 from solocron.model.documents.scoped_pause import ScopedPause, standing
 from solocron.model.documents.session import Session, is_live
 from solocron.model.pools import last_tick
@@ -60,7 +60,7 @@ class StatusReader:
             jobs=counted.all - counted.marked[Mark.REMOVED],
             paused=tuple(iter_marked(store, Mark.PAUSED)) if counted.marked[Mark.PAUSED] else (),
             pauses=tuple(ScopedPauseView.of(one) for one in sorted(pauses, key=lambda one: one.at)),
-            orphaned=tuple(_orphaned(jobs, sessions, now)),
+            orphaned=tuple(one.name for one in orphaned_jobs(self._census, sessions, now)),
             blocked=tuple(blocked.name for blocked in store.blocked()),
             overdue=self._overdue(pauses, now),
             unserved=self._unserved(jobs, sessions, pauses, now),
@@ -89,17 +89,3 @@ class StatusReader:
             return {}
         known = read_sessions(self._store)  # also those that are swept: the last one of a pool may be that of a tick
         return {pool: count for pool, count in sorted(found.items()) if last_tick(pool, known) is None}
-
-
-def _orphaned(jobs: Sequence[CensusJob], sessions: Sequence[Session], now: int) -> list[str]:
-    """Return the jobs that no live node can run. Many jobs call the same code, so each is looked at once."""
-    live = [one for one in sessions if is_live(one, now=now)]
-    served: dict[tuple[str, str, str | None], bool] = {}
-    found = []
-    for job in jobs:
-        code = job.pool, job.handler, job.application
-        if code not in served:
-            served[code] = any(can_run(session, job) for session in live)
-        if not served[code]:
-            found.append(job.name)
-    return found

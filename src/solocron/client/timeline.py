@@ -10,6 +10,7 @@ from solocron.client.job_documents import JobDocuments
 from solocron.client.run_lookup import running_views
 from solocron.clock import SECOND, from_us, to_us
 from solocron.errors import InvalidError
+from solocron.model.documents.scoped_pause import KeptBack, kept_back
 from solocron.stores.contract import Query
 from solocron.stores.log import DENSITY_SPAN
 from solocron.stores.paging import read_held, read_jobs, sessions_since
@@ -28,6 +29,7 @@ _ACROSS = 6 * 3_600 * SECOND
 _EDGE = 200
 _NEXT_JOBS = 100
 _NEXT_SLOTS = 200
+_FIRST = 10
 _BY_NODE = 6 * DENSITY_SPAN
 """The longest part that is counted by node; a longer one is counted for all nodes together."""
 
@@ -72,7 +74,7 @@ class Timeline:
             now=from_us(now),
             lanes=lanes_of(lanes, nodes, attempts, takeovers),
             takeovers=takeovers,
-            to_come=tuple(self._to_come(now, to_us(end))),
+            to_come=tuple(self._slots_until(now, to_us(end))),
             dense=tuple(self._dense(to_us(start), oldest, now)),
         )
 
@@ -89,25 +91,37 @@ class Timeline:
             found = [*(view for view in views if to_us(_begun(view)) < end), *found]
         return found, start if page.next is None else page.records[-1].recorded_at
 
-    def _to_come(self, now: int, end: int) -> list[ToComeView]:
-        """Return the first slots after now of the jobs that are due first."""
-        if end <= now:
+    def to_come(self, end: datetime) -> list[ToComeView]:
+        """Return the slots from now to an instant, the first of them; if there is none, the first ones after it."""
+        now, until = self._store.clock(), to_us(end)
+        return self._slots_until(now, until) or self._slots_until(now, None)
+
+    def dense(self, start: datetime, end: datetime) -> tuple[DenseView, ...]:
+        """Return how many attempts ended in each part of a span, by node if the span is short."""
+        return tuple(self._dense(to_us(start), to_us(end), self._store.clock()))
+
+    def _slots_until(self, now: int, until: int | None) -> list[ToComeView]:
+        """Return the first slots after now of the jobs that are due first; one of each if there is no end."""
+        if until is not None and until <= now:
             return []
-        names = [name for _, name in self._store.due_times(_NEXT_JOBS, until=end)]
+        names = [name for _, name in self._store.due_times(_NEXT_JOBS if until else _FIRST, until=until)]
         jobs = read_jobs(self._store, names) if names else []
         self._documents.calendars.learn(jobs)
+        pauses = self._documents.pauses() if jobs else ()
         found: list[tuple[int, str]] = []
         for job in jobs:
             if not job.definition.enabled or job.paused is not None:
+                continue
+            if kept_back(pauses, job, now=now) is not KeptBack.NOTHING:
                 continue
             try:
                 timetable = self._documents.resolve(job.definition.schedule)
             except InvalidError:  # this release, or its zone data, cannot read the schedule
                 continue
             slot = timetable.after(now)
-            while slot is not None and slot < end and len(found) < _NEXT_SLOTS * 10:
+            while slot is not None and (until is None or slot < until) and len(found) < _NEXT_SLOTS * 10:
                 found.append((slot, job.name))
-                slot = timetable.after(slot)
+                slot = None if until is None else timetable.after(slot)
         return [ToComeView(job=name, slot=from_us(slot)) for slot, name in sorted(found)[:_NEXT_SLOTS]]
 
     def _dense(self, start: int, end: int, now: int) -> list[DenseView]:

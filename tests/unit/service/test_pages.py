@@ -15,8 +15,6 @@ import pytest
 from solocron.service.draw.slots import SlotCell
 from solocron.service.pages.details import job_page
 from solocron.service.pages.fleet import by_node, ticks_of, window_of
-from solocron.service.pages.job import state_of
-from solocron.service.pages.jobs import by_attention
 from solocron.service.pages.links import Links
 from solocron.service.pages.lists import JobsAsked
 from solocron.service.pages.looks import looks_of
@@ -301,11 +299,6 @@ def test_a_slot_that_did_not_run_has_its_reason_in_the_row():
     (row,) = runs_table([missed], reading=UTC_READING, links=LINKS, with_job=True, empty="").rows
     assert [cell.text for cell in row.cells if cell.text] == ["00:00, 3 ×", "j", "no live node of its pool"]
     assert [cell.badge.word for cell in row.cells if cell.badge] == ["3 missed"]
-
-
-def test_jobs_that_need_a_look_come_first():
-    states = [state_of(job, NOW).word for job in by_attention(world.jobs(), NOW)]
-    assert states[:4] == ["failing 3", "orphaned", "running", "running"]
 
 
 @pytest.mark.parametrize(

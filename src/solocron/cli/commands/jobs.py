@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["STATES", "add_arguments", "execute"]
 
-STATES = ("on", "paused", "disabled", "running", "waiting", "failing", "late", "orphaned")
+STATES = (
+    *("on", "paused", "disabled", "running", "waiting", "failing", "late", "orphaned"),
+    *("stuck", "not_well", "set_aside", "never_ran"),
+)
 """Those of `JobState`, which the parser cannot import."""
 
 

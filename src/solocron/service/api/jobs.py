@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 from solocron.client.job_listing import JobState, WantedJobs
 from solocron.client.run_listing import WantedRuns
 from solocron.clock import to_us
-from solocron.errors import InvalidError
+from solocron.errors import EmptyStore, InvalidError, NotFoundError
 from solocron.schedules import dst_notes, lint, load_zone
 from solocron.service.call import ApiCall
-from solocron.service.pages.jobs import by_attention, by_next, is_in
 from solocron.service.paging import Listing, bad_cursor, make_cursor, read_cursor
 from solocron.service.shown import shown_job
 from solocron.service.zones import checked_zone
@@ -82,42 +80,21 @@ class DurationsAnswer:
 def jobs(call: ApiCall) -> Listing[JobView]:
     """Return jobs by name, by their next slot, or those first that need a look."""
     given = call.given
-    if given["sort"] != "name":
-        return _sorted(call)
     wanted = WantedJobs(
         match=None if given["q"] is None else f"*{given['q']}*",
         pools=frozenset(() if given["pool"] is None else (given["pool"],)),
         states=frozenset(given["state"]),
         tags=frozenset(given["tag"]),
     )
-    page = call.reads.jobs(wanted, limit=given["limit"], after=read_cursor(call.path, given) or "")
+    after = read_cursor(call.path, given) or ""
+    try:
+        page = call.reads.jobs(wanted, limit=given["limit"], after=after, order=given["sort"])
+    except EmptyStore:
+        raise
+    except NotFoundError as error:
+        raise bad_cursor(str(error)) from error
     following = None if page.next is None else make_cursor(page.next, call.path, given)
     return Listing(items=tuple(map(shown_job, page.jobs)), next=following, as_of=call.reads.now())
-
-
-def _sorted(call: ApiCall) -> Listing[JobView]:
-    """Return jobs in an order that no index has, from what all pages share: at most some seconds old."""
-    given, now = call.given, call.reads.now()
-    wanted = [one for one in call.board.glance().jobs if _is_wanted(one, given, now)]
-    ordered = (by_attention if given["sort"] == "attention" else by_next)(wanted, now)
-    names, after = [one.name for one in ordered], read_cursor(call.path, given)
-    if after is not None and after not in names:
-        raise bad_cursor("the job at which the page before ended is not among them any more; begin without one")
-    begin = 0 if after is None else names.index(after) + 1
-    shown = ordered[begin : begin + given["limit"]]
-    following = make_cursor(shown[-1].name, call.path, given) if begin + len(shown) < len(ordered) else None
-    return Listing(items=tuple(map(shown_job, shown)), next=following, as_of=now)
-
-
-def _is_wanted(job: JobView, given: Mapping[str, Any], now: datetime) -> bool:
-    states = {state for state in given["state"] if state != JobState.ON}
-    is_on = JobState.ON in given["state"] and job.enabled and job.paused is None and not job.pauses
-    return (
-        (given["q"] or "") in job.name
-        and given["pool"] in (None, job.pool)
-        and set(given["tag"]) <= set(job.tags)
-        and (not given["state"] or is_on or any(is_in(job, state, now) for state in states))
-    )
 
 
 def job(call: ApiCall) -> JobAnswer:

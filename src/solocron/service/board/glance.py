@@ -7,31 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 
+from solocron.client.job_listing import WantedJobs
 from solocron.client.run_listing import WantedRuns
+from solocron.clock import SECOND
 from solocron.service.pages.fates import fates_of_runs
 from solocron.service.pages.slots import SlotFate
 from solocron.service.reads import Reads, StatusAnswer
 from solocron.views import JobView
 
-__all__ = ["Board", "Glance"]
+__all__ = ["LATE", "Board", "Glance"]
 
+LATE = 5 * SECOND
+"""Microseconds after which a page says of a job that is due and not claimed that it is late."""
 _FRESH = 0.5
 _SHARE = 10
 """A glance is kept for so many times as long as it took: a large namespace costs a tenth of a core at most."""
+_WORST = 12
+_ILL = frozenset(["stuck", "failing", "late"])
+_ORPHANED = frozenset(["orphaned"])
 _STRIP = 30
 _STRIPS_KEPT = 2_000
 _STRIPS_WITHIN = 0.15
 """Seconds that one page spends on strips; those that are not read yet come with the next one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
-    """The namespace and all its jobs, as of one moment."""
+    """The namespace as of one moment, at the cost of what is not well and not of what there is."""
 
     status: StatusAnswer
-    jobs: tuple[JobView, ...]
+    not_well: int
+    """How many jobs are stuck, failing, late or orphaned."""
+    worst: tuple[JobView, ...]
+    """The first of them by attention, but for the orphaned ones of a pool without a node: the pool is told."""
+    began_at: datetime | None
+    """When the oldest job was made; None if there is none."""
 
 
 class Board:
@@ -50,10 +63,21 @@ class Board:
         with self._lock:
             begun = self._clock()
             if self._glance is None or begun >= self._until:
-                self._glance = Glance(self._reads.status(), tuple(self._reads.all_jobs()))
+                self._glance = self._look()
                 took = self._clock() - begun
                 self._until = begun + took + max(_FRESH, _SHARE * took)
             return self._glance
+
+    def _look(self) -> Glance:
+        status, not_well = self._reads.status(), self._reads.count_not_well(LATE)
+        worst: tuple[JobView, ...] = ()
+        if not_well:
+            ill = WantedJobs(states=_ILL, late_after=LATE)
+            alone = WantedJobs(states=_ORPHANED, but_pools=frozenset(status.unserved))
+            worst = self._reads.jobs(ill, limit=_WORST, order="attention").jobs
+            if len(status.orphaned) + status.more.get("orphaned", 0) > sum(status.unserved.values()):
+                worst += self._reads.jobs(alone, limit=_WORST).jobs
+        return Glance(status=status, not_well=not_well, worst=worst, began_at=self._reads.first_created())
 
     def forget(self) -> None:
         """Read the namespace anew for the next page, because this process has changed it."""

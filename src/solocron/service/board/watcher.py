@@ -144,6 +144,7 @@ class Watcher:
         if self._passes % 2 or not self._passes:
             topics |= self._marked()
         topics |= self._account(topics, go_on=seldom)
+        self._client().read_ahead()
         self._passes += 1
         if told and (topics or more):
             self.changes.add(topics, runs, everything=more)

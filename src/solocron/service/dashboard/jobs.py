@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
+from solocron.client.job_listing import JobPage, WantedJobs
 from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import WantedRuns
 from solocron.clock import to_us
 from solocron.errors import EmptyStore, InvalidError, NotFoundError
 from solocron.schedules import dst_notes, lint
 from solocron.service.api.runs import read_run_cursor
-from solocron.service.board.glance import Glance
+from solocron.service.board.glance import LATE
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages.backfills import backfill_entries
 from solocron.service.pages.details import job_page
 from solocron.service.pages.fates import fates_of_slots
 from solocron.service.pages.fleet import refused_by
-from solocron.service.pages.jobs import by_attention, by_next, is_in
 from solocron.service.pages.lists import JobsAsked, jobs_page
 from solocron.service.pages.spans import SlotsSpan
 from solocron.service.pages.why import why_page
@@ -43,42 +43,42 @@ def jobs(call: ApiCall) -> ShownPage:
         q=given["q"] or "", state=given["state"] or "", pool=given["pool"] or "", tag=given["tag"] or "",
         sort=given["sort"],
     )  # fmt: skip
+    wanted = WantedJobs(
+        words=(asked.q,) if asked.q else (),
+        pools=frozenset([asked.pool] if asked.pool else []),
+        states=frozenset([asked.state] if asked.state else []),
+        tags=frozenset([asked.tag] if asked.tag else []),
+        late_after=LATE,
+    )
     try:
         glance = call.board.glance()
+        found = _listed(call, wanted)
     except EmptyStore:
-        glance = None
-    every = () if glance is None else tuple(map(shown_job, glance.jobs))
-    wanted = [one for one in every if glance and _is_wanted(one, asked, look, glance)]
-    now = look.reading.now
-    listed = {"attention": by_attention, "next": by_next}.get(asked.sort, lambda found, now: found)
-    ordered = listed(wanted, now)
-    names = [one.name for one in ordered]
-    begin = names.index(given["after"]) + 1 if given["after"] in names else 0
-    shown = ordered[begin : begin + _PAGE]
+        glance, found = None, JobPage(())
+    shown = tuple(map(shown_job, found.jobs))
     strips = call.board.strips(shown)
     page = jobs_page(
         shown,
         strips=strips,
         asked=asked,
-        total=len(every),
-        not_well=sum(is_in(one, "not_well", now) for one in every),
+        total=0 if glance is None else glance.status.jobs,
+        not_well=0 if glance is None else glance.not_well,
         reading=look.reading,
         links=look.links,
         operates=call.operates,
-        older=look.here(after=shown[-1].name) if begin + _PAGE < len(ordered) else None,
-        newer=look.here(after=None) if begin else None,
+        older=None if found.next is None else look.here(after=found.next),
+        newer=look.here(after=None) if given["after"] else None,
     )
-    return look.screen(page, shown, strips, topics="runs,jobs,audit")
+    return look.screen(page, shown, sorted(strips), topics="runs,jobs,audit")
 
 
-def _is_wanted(one: JobView, asked: JobsAsked, look: Look, glance: Glance) -> bool:
-    if asked.q.lower() not in one.name.lower() or asked.pool not in ("", one.pool):
-        return False
-    if asked.tag and asked.tag not in one.tags:
-        return False
-    if asked.state == "set_aside":
-        return one.name in glance.status.blocked
-    return not asked.state or is_in(one, asked.state, look.reading.now)
+def _listed(call: ApiCall, wanted: WantedJobs) -> JobPage:
+    """Return the page after a job; the first one if that job is not listed any more."""
+    order, after = call.given["sort"], call.given["after"] or ""
+    try:
+        return call.reads.jobs(wanted, limit=_PAGE, after=after, order=order)
+    except NotFoundError:
+        return call.reads.jobs(wanted, limit=_PAGE, order=order)
 
 
 def job(call: ApiCall) -> ShownPage:

@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from solocron.errors import EmptyStore, InvalidError
+from solocron.client.job_listing import WantedJobs
+from solocron.errors import EmptyStore, InvalidError, NotFoundError
 from solocron.schedules import load_zone
 from solocron.service.api.explain import explain as explained
 from solocron.service.call import ApiCall, File, Redirect, ShownPage
@@ -16,6 +17,7 @@ from solocron.service.pages.find import find_page
 from solocron.service.pages.forms import LoginPage, explain_page
 from solocron.service.parameters import PATH_PATTERNS
 from solocron.service.problems import ProblemError
+from solocron.views import JobView
 
 __all__ = ["explain", "file", "find", "login"]
 
@@ -75,9 +77,9 @@ def find(call: ApiCall) -> ShownPage | Redirect:
     clock = _TIME.fullmatch(words[-1]) if len(words) > 1 else None
     if clock is not None:
         words.pop()
-    jobs = [one for one in glance.jobs if words and all(word in one.name.lower() for word in words)]
+    jobs = call.reads.jobs(WantedJobs(words=tuple(words)), limit=_FOUND).jobs if words else ()
     nodes = [one for one in glance.status.nodes if words and q.lower() in one.node.lower()]
-    exact = [one for one in jobs if one.name == q]
+    exact = [one for one in jobs if one.name == q] or _named(call, q)
     if clock is not None and len(jobs) == 1:
         at = _last_time(int(clock[1]), int(clock[2]), jobs[0].zone, look.reading.now)
         return Redirect(look.links.job(jobs[0].name, "why", at=at.isoformat()))
@@ -85,8 +87,18 @@ def find(call: ApiCall) -> ShownPage | Redirect:
         return Redirect(look.links.job((exact or jobs)[0].name))
     if len(nodes) == 1 and not jobs:
         return Redirect(look.links.node(nodes[0].session))
-    page = find_page(q, jobs=jobs[:_FOUND], nodes=nodes[:_FOUND], reading=look.reading, links=look.links)
-    return look.screen(page, q, [one.name for one in jobs[:_FOUND]], topics="")
+    page = find_page(q, jobs=jobs, nodes=nodes[:_FOUND], reading=look.reading, links=look.links)
+    return look.screen(page, q, [one.name for one in jobs], topics="")
+
+
+def _named(call: ApiCall, name: str) -> list[JobView]:
+    """Return the job of this very name, which may not be among the first that have it in theirs."""
+    if not re.fullmatch(PATH_PATTERNS["job"], name):
+        return []
+    try:
+        return [call.reads.job(name)]
+    except NotFoundError:
+        return []
 
 
 def _last_time(hour: int, minute: int, zone: str, now: datetime) -> datetime:

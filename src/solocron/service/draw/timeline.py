@@ -35,6 +35,8 @@ MOST_BARS = 700
 _MOST_ROWS = 8
 _ROW, _BAR, _TALL, _PAD = 17.0, 13.0, 17.0, 8.0
 _THINNEST = 0.003
+_SEEN = 3.0
+"""Pixels at least of what went wrong in a column."""
 _WORST = ("fail", "lost", "miss", "run", "skip", "ok")
 _LABEL_FROM = 0.055
 _WORDS_APART = 0.2
@@ -264,15 +266,18 @@ def _mark(window: Window, mark: LaneMark, height: int) -> str:
 
 def _column(window: Window, column: DenseColumn, most: int, height: int) -> str:
     left, right = window.share(column.start), window.share(column.end)
-    worst = next((tone for tone in _WORST if column.counts.get(tone)), "ok")
     total = sum(column.counts.values())
     tall = max(4.0, (height - 2 * _PAD) * total / max(most, 1))
     said = text(f"{total} attempts: " + ", ".join(f"{count} {tone}" for tone, count in sorted(column.counts.items())))
-    width = pct(max(right - left - 0.0008, _THINNEST / 2))
-    return (
-        f'<g role="img" aria-label="{said}"><title>{said}</title><rect class="f-{worst}" x="{pct(left)}" '
-        f'y="{px(height - _PAD - tall)}" width="{width}" height="{px(tall)}"/></g>'
-    )
+    place = f'x="{pct(left)}" width="{pct(max(right - left - 0.0008, _THINNEST / 2))}"'
+    rects, top = "", height - _PAD - tall
+    for tone in (one for one in _WORST if column.counts.get(one)):
+        # What went wrong hangs from the top and is drawn tall enough to be seen; what is left is the rest.
+        rest = height - _PAD - top
+        part = min(rest, max(_SEEN, tall * column.counts[tone] / total)) if tone != "ok" else rest
+        rects += f'<rect class="f-{tone}" {place} y="{px(top)}" height="{px(part)}"/>'
+        top += part
+    return f'<g role="img" aria-label="{said}"><title>{said}</title>{rects}</g>'
 
 
 def _crossings(

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from solocron.service.draw.bars import draw_lease
 from solocron.service.draw.timeline import (
     Bar,
+    DenseColumn,
     Lane,
     LaneMark,
     TakeoverLine,
@@ -23,7 +24,7 @@ from solocron.service.draw.timeline import (
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Choices, tone_of
 from solocron.service.pages.words import Reading, plural, short_fence, span
-from solocron.views import NodeView, RunView
+from solocron.views import DenseView, NodeView, RunView
 
 __all__ = [
     *("SKEW", "FleetPart", "LanePart", "RefusedResult", "SlotToCome"),
@@ -132,8 +133,9 @@ def by_node(
     reading: Reading,
     links: Links,
     choices: tuple[Choices, ...] = (),
+    dense: Sequence[DenseView] = (),
 ) -> FleetPart:
-    """Make the picture with a lane for each node, live ones first."""
+    """Make the picture with a lane for each node, live ones first; of `dense` each node has its own columns."""
     # Live ones first, then those that are silent or dead, then those that ended; each group by name.
     order = {"live": 0, "silent": 1, "dead": 2}
     listed = sorted(nodes, key=lambda node: (order.get(node.state, 3), node.node))
@@ -147,10 +149,15 @@ def by_node(
             marks=_marks(node, window, reading),
             unheld=_unheld(node, runs, window),
             began=node.started_at,
+            dense=_columns(one for one in dense if one.node == node.node and _is_during(one, node)),
         )
         for node in listed[:_MOST_LANES]
     ]
     labels = [_node_label(node, reading, links) for node in listed[:_MOST_LANES]]
+    together = _columns(one for one in dense if one.node is None)
+    if together:
+        lanes.insert(0, Lane(name="all nodes", dense=together))
+        labels.insert(0, ("all nodes", None, "", (("", "attempts that ended"),), None))
     states = Counter(node.state for node in nodes)
     told = ", ".join(f"{states[state]} {state}" for state in ("live", "silent", "dead", "ended") if states[state])
     return _part(
@@ -175,8 +182,12 @@ def by_job(
     reading: Reading,
     links: Links,
     choices: tuple[Choices, ...] = (),
+    dense: Sequence[DenseView] = (),
 ) -> FleetPart:
-    """Make the picture with a lane for each job that ran in the window; a tick before each bar is its slot."""
+    """Make the picture with a lane for each job that ran in the window; a tick before each bar is its slot.
+
+    No index counts by job, so `dense` is drawn in one lane for all of them.
+    """
     per_job = defaultdict(list)
     for run in runs:
         if run.claimed_at:
@@ -186,10 +197,13 @@ def by_job(
         Lane(name=name, bars=tuple(_bar(run, reading, links, _node, slot=True) for run in per_job[name]))
         for name in names[:_MOST_LANES]
     ]
-    labels = [
+    labels: list[_Label] = [
         (name, links.job(name), "", (("", plural(len(per_job[name]), "attempt")),), None)
         for name in names[:_MOST_LANES]
     ]
+    if dense:
+        lanes.insert(0, Lane(name="all jobs", dense=_columns(dense)))
+        labels.insert(0, ("all jobs", None, "", (("", "attempts that ended"),), None))
     return _part(
         lead=f"{plural(len(names), 'job')} ran · each bar is one attempt, from claim to end",
         head="job",
@@ -260,6 +274,20 @@ def _bar(run: RunView, reading: Reading, links: Links, label: Callable[[RunView]
         href=links.run(run.run),
         slot=run.slot if slot else None,
     )
+
+
+def _columns(dense: Iterable[DenseView]) -> tuple[DenseColumn, ...]:
+    """Put counts by status together as columns by tone."""
+    found: dict[tuple[datetime, datetime], Counter[str]] = defaultdict(Counter)
+    for one in dense:
+        for status, count in one.counts.items():
+            found[one.start, one.end][tone_of(status)] += count
+    return tuple(DenseColumn(start=start, end=end, counts=dict(counts)) for (start, end), counts in found.items())
+
+
+def _is_during(one: DenseView, node: NodeView) -> bool:
+    """Return whether a node had this session when a column ended: one of the same name may have had others."""
+    return node.started_at <= one.end and (node.ended_at is None or one.start <= node.ended_at)
 
 
 def _is_of(run: RunView, node: NodeView) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, time, tzinfo
+from functools import lru_cache
 from typing import ClassVar
+
+from markupsafe import Markup
 
 from solocron.service.draw.bars import draw_strip
 from solocron.service.pages.job import last_badge, state_of
@@ -15,10 +18,7 @@ from solocron.service.pages.slots import SlotFate, kind_of, said
 from solocron.service.pages.words import Reading
 from solocron.views import JobView
 
-__all__ = ["JobsPage", "by_attention", "by_next", "is_in", "jobs_table"]
-
-_ATTENTION = ("stuck", "failing", "late", "orphaned", "running")
-_NOT_WELL = ("stuck", "failing", "late", "orphaned")
+__all__ = ["JobsPage", "jobs_table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,46 +40,6 @@ class JobsPage:
     def title(self) -> str:
         """The title of the page."""
         return "Jobs"
-
-
-def by_attention(jobs: Sequence[JobView], now: datetime) -> list[JobView]:
-    """Return the jobs with those first that need a look, then by their next slot."""
-
-    def place(job: JobView) -> tuple[int, bool, float, str]:
-        word = state_of(job, now).word.partition(" ")[0]
-        rank = _ATTENTION.index(word) if word in _ATTENTION else len(_ATTENTION)
-        return rank, job.next is None, job.next.timestamp() if job.next else 0.0, job.name
-
-    return sorted(jobs, key=place)
-
-
-def by_next(jobs: Sequence[JobView], now: datetime) -> list[JobView]:
-    """Return the jobs by their next slot; those without one come last."""
-    return sorted(jobs, key=lambda job: (job.next is None, job.next.timestamp() if job.next else 0.0, job.name))
-
-
-def is_in(job: JobView, state: str, now: datetime) -> bool:
-    """Return whether a job is in a state of the filter. It can be in several, such as paused and running."""
-    word = state_of(job, now).word.partition(" ")[0]
-    match state:
-        case "not_well":
-            return word in _NOT_WELL
-        case "paused":
-            return job.paused is not None or bool(job.pauses)
-        case "disabled":
-            return not job.enabled
-        case "running":
-            return bool(job.running)
-        case "waiting":
-            return job.waiting > 0
-        case "failing":
-            return job.failures > 0
-        case "orphaned":
-            return job.orphaned
-        case "never_ran":
-            return job.last_status is None
-        case _:
-            return word == state
 
 
 def jobs_table(
@@ -110,6 +70,13 @@ def jobs_table(
     )
 
 
+@lru_cache(maxsize=2_000)
+def _strip(strip: tuple[SlotFate, ...], zone: tzinfo, today: date) -> Markup:
+    """Draw the last slots of a job. A page has three thousand of them, most as a moment before."""
+    reading = Reading(now=datetime.combine(today, time(12), zone), zone=zone, zone_name="")
+    return draw_strip([(kind_of(fate), said(fate, reading)) for fate in strip])
+
+
 def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links) -> TableRow:
     if job.next is not None:
         following = TableCell(text=reading.until(job.next), until=job.next.isoformat(), after=reading.stamp(job.next))
@@ -131,7 +98,7 @@ def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links
             following,
             last if badge else TableCell(text="never ran"),
             TableCell(
-                picture=draw_strip([(kind_of(fate), said(fate, reading)) for fate in strip]) if strip else None,
+                picture=_strip(tuple(strip), reading.zone, reading.local(reading.now).date()) if strip else None,
                 text="" if strip else "–",
             ),
             TableCell(text=held.node or "–", href=links.run(held.run)) if held else TableCell(text="–"),

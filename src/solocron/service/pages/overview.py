@@ -16,7 +16,7 @@ from solocron.service.pages.fleet import FleetPart, SlotToCome, by_job, by_node,
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Column, ListEntry, TableCell, TablePart, TableRow, choose
 from solocron.service.pages.words import Reading, number, plural, short_fence, span
-from solocron.views import NodeView, RunView
+from solocron.views import DenseView, NodeView, RunView
 
 __all__ = [
     "SPANS",
@@ -329,11 +329,11 @@ def overview_page(
     lanes: str = "node",
     span_name: str = "1h",
     wall: bool = False,
-    all_drawn: bool = True,
+    dense: Sequence[DenseView] = (),
 ) -> OverviewPage:
     """Make the overview; `runs` are the attempts of the span, `running` those that the holds name.
 
-    Without `all_drawn` the span has more attempts than these, the newest ones.
+    If the span has more attempts than these, the newest ones, `dense` counts the others.
     """
     window = window_of(reading.now, SPANS[span_name])
     tv = 1 if wall else None
@@ -350,7 +350,9 @@ def overview_page(
         ),
     )
     if lanes == "job":
-        fleet = by_job(runs=runs, to_come=to_come, window=window, reading=reading, links=links, choices=choices)
+        fleet = by_job(
+            runs=runs, to_come=to_come, window=window, reading=reading, links=links, choices=choices, dense=dense
+        )
     else:
         fleet = by_node(
             nodes=nodes,
@@ -360,12 +362,12 @@ def overview_page(
             reading=reading,
             links=links,
             choices=choices,
+            dense=dense,
         )
-    if not all_drawn:
-        oldest = min((run.claimed_at or run.slot for run in runs), default=reading.now)
-        fleet = replace(
-            fleet, more=f"Only the newest {number(len(runs))} attempts are drawn, since {reading.clock(oldest)}."
-        )
+    if dense:
+        until = reading.clock(max(one.end for one in dense))
+        words = f"Before {until} a column counts the attempts that ended in it."
+        fleet = replace(fleet, more=f"{words} {fleet.more}".strip())
     ahead = [one for one in to_come if reading.now < one.slot <= window.end]
     return OverviewPage(
         accounting=accounting_of(sums, reading, links, late_p95=_late_p95(runs)),

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from solocron.service.draw.svg import HATCHES, shown
 from solocron.service.pages.frame import Frame
+from solocron.service.pages.rows import rows_of
 from solocron.service.shown import scrubbed
 
 __all__ = ["DashboardPage", "render", "render_part"]
@@ -44,7 +45,7 @@ def _rendered(page: DashboardPage, frame: Frame, parent: str) -> str:
 @cache
 def _environment() -> Environment:
     # Every expression is made of its text with control characters spelled out, then escaped: `finalize` runs first.
-    return Environment(
+    made = Environment(
         loader=PackageLoader("solocron.service", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -53,6 +54,8 @@ def _environment() -> Environment:
         finalize=_finalize,
         auto_reload=False,
     )
+    made.globals["rows_of"] = rows_of
+    return made
 
 
 def _finalize(value: object) -> object:

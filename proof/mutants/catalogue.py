@@ -5,6 +5,7 @@ from __future__ import annotations
 from proof.mutants import (
     applications,
     calendars,
+    chains,
     claims,
     effects,
     going_back,
@@ -30,6 +31,7 @@ MUTANTS: list[Mutant] = sorted(
         *going_back.MUTANTS,
         *applications.MUTANTS,
         *key_stores.MUTANTS,
+        *chains.MUTANTS,
         *offers.MUTANTS,
     ),
     key=lambda mutant: mutant.name,

@@ -215,6 +215,8 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
     options = replace(options, broker=broker)
     if seed % 10 in _KEYS and lease not in SLOW:
         options = replace(options, keys=True)
+    if seed % 10 in _CHAIN and lease not in SLOW:
+        options = replace(options, chain=True)
     fault = _GOES_BACK.get(seed % 10)
     return options if fault is None or lease in SLOW else _going_back(options, fault)
 
@@ -225,6 +227,8 @@ _GOES_BACK = {3: "failover", 7: "restore"}
 
 _KEYS = (5,)
 """In which worlds of ten the store is a map of keys."""
+_CHAIN = (9,)
+"""In which worlds of ten it is a commit chain."""
 
 
 def _going_back(options: Options, fault: str) -> Options:

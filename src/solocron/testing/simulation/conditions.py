@@ -20,6 +20,8 @@ class Conditions:
     """True if a selection locks the documents that it returns; otherwise it only sees their versions."""
     keys: bool = False
     """True if the store is a map of keys, on which the shipped code of the swap family runs; then nothing is locked."""
+    chain: bool = False
+    """True if that map is a commit chain over objects, which the shipped code of the chain makes."""
     max_running: int = 8
     delay: float = 0.002
     """Mean seconds of a message in transit."""

@@ -10,6 +10,7 @@ from solocron.errors import StoreError
 from solocron.scheduler import Scheduler
 from solocron.scheduler.hooks import scheduler_on
 from solocron.telemetry.log import log_event
+from solocron.testing.simulation.chain_wire import ChainDatabase, ChainWireStore
 from solocron.testing.simulation.conditions import Conditions
 from solocron.testing.simulation.database import Database, Past
 from solocron.testing.simulation.kernel import EPOCH, Kernel, Process
@@ -44,9 +45,9 @@ class SimFleet:
         self.kernel = Kernel(conditions.seed, epoch)
         self.network = Network(self.kernel, conditions)
         self.database: Database
-        if conditions.keys:
+        if conditions.keys or conditions.chain:
             assert past is None, "a store of keys does not go back"
-            self.database = KeyDatabase(self.kernel)
+            self.database = ChainDatabase(self.kernel) if conditions.chain else KeyDatabase(self.kernel)
         else:
             self.database = Database(
                 self.kernel, locking=conditions.locking, idle_timeout=conditions.patience * 0.8, past=past
@@ -109,7 +110,8 @@ class SimFleet:
         patience = self.conditions.patience
         if isinstance(self.database, KeyDatabase):
             lease = self.conditions.lease
-            return KeyWireStore(self.database, process, self.network, timeout=patience, rate=rate, lease=lease)
+            kind = ChainWireStore if isinstance(self.database, ChainDatabase) else KeyWireStore
+            return kind(self.database, process, self.network, timeout=patience, rate=rate, lease=lease)
         return WireStore(self.database, process, self.network, timeout=patience, rate=rate)
 
     def kill(self, number: int) -> None:

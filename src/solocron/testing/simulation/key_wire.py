@@ -10,7 +10,7 @@ from solocron.errors import InvalidError, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import Applied, Capabilities, ChangeFn, Check, Gate, Named, Tier, Which
 from solocron.stores.drafts import Selection
-from solocron.stores.swap.key_store import Condition, Found, KeyLimits, Lost, Span, Stale, Swapped
+from solocron.stores.swap.key_store import Condition, Found, KeyLimits, KeyStore, Lost, Span, Stale, Swapped
 from solocron.stores.swap.store import SwapStore
 from solocron.testing.simulation.client import WireClient
 from solocron.testing.simulation.kernel import Process, SimEvent
@@ -28,14 +28,20 @@ class KeyWireStore(WireClient, SwapStore):
 
     rounds = 2  # few, so that the nodes often meet what is contended
     own_errors = (InvalidError,)  # anything else that a change raises is a bug and ends the world
+    pruned = 0
+    """The instant before which this process removed records last."""
 
     def __init__(
         self, database: KeyDatabase, process: Process, network: Network, *, timeout: float, rate: float, lease: float
     ) -> None:
         WireClient.__init__(self, database, process, network, timeout=timeout, rate=rate)
         self.boot = lambda: process.kernel.now * rate
-        SwapStore.__init__(self, SimKeys(self, database, process.name), lease=timedelta(seconds=lease))
+        SwapStore.__init__(self, self.make_keys(database), lease=timedelta(seconds=lease))
         self._calls.pause = lambda seconds: SimEvent(process.kernel, rate).wait(seconds)
+
+    def make_keys(self, database: KeyDatabase) -> KeyStore:
+        """Return this process's client of the keys."""
+        return SimKeys(self, database, self._process.name)
 
     def open(self, *, read_only: bool = False) -> None:
         """Do nothing: it is always open."""
@@ -59,8 +65,7 @@ class KeyWireStore(WireClient, SwapStore):
         return applied
 
     def prune(self, before: int, limit: int) -> int:
-        assert isinstance(self._keys, SimKeys)
-        self._keys.pruned = before
+        self.pruned = before
         return SwapStore.prune(self, before, limit)
 
     def call(self, serve: Callable[[Callable[[Any], None]], None], what: str) -> Any:
@@ -84,7 +89,6 @@ class SimKeys:
         self._database = database
         self._client = client
         self._told = 0
-        self.pruned = 0
 
     def open(self) -> None:
         """Do nothing: it is always open."""
@@ -111,7 +115,7 @@ class SimKeys:
         if self._wire.conflicts():
             return Stale()
         once: list[tuple[Swapped | Stale, int]] = []
-        decided, pruned = self._told, self.pruned
+        decided, pruned = self._told, self._wire.pruned
 
         def serve(reply: Callable[[Any], None]) -> None:
             if not once:  # a repeated request is recognised and gets the first reply

@@ -1,0 +1,211 @@
+"""Bugs of the commit chain: numbers that were deleted, replies that were lost, roots, and listings that are behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from proof.mutants.mutant import Bites, Mutant, Patches
+from proof.mutants.suites import Check, Worlds
+from solocron.clock import SECOND
+from solocron.errors import StoreUnavailable
+from solocron.stores.swap.chain import keys, roots
+from solocron.stores.swap.chain.keys import ChainKeys
+from solocron.stores.swap.chain.roots import Roots
+from solocron.stores.swap.chain.state import ChainState
+from solocron.stores.swap.chain.text import Entries, number_of
+from solocron.stores.swap.key_store import Lost
+from tests.stores.swap.chain import test_chain
+from tests.stores.swap.chain.world import ChainWorld
+
+__all__ = ["MUTANTS"]
+
+
+def _believes_every_creation(bites: Bites) -> Patches:
+    def believe(self: ChainKeys, state: ChainState, number: int, since: float) -> None:
+        bites(self._boot() - since > self.pace.trusted)
+
+    return [(ChainKeys, "_believe", believe)]
+
+
+def _trusts_forever(bites: Bites) -> Patches:
+    def trusted(self: ChainKeys, state: ChainState, number: int, seen: float) -> float:
+        bites(self._boot() - seen > self.pace.trusted)
+        return seen
+
+    return [(ChainKeys, "_trusted", trusted)]
+
+
+def _own_time_counts(bites: Bites) -> Patches:
+    def releases(self: Roots, number: int) -> bool:
+        root = self.get(number)
+        old = root is not None and self._objects.now() - root.made_at >= self._pace.kept * SECOND
+        bites(old)
+        return old
+
+    return [(Roots, "_releases", releases)]
+
+
+def _releases_at_once(bites: Bites) -> Patches:
+    def releases(self: Roots, number: int) -> bool:
+        bites()
+        return self.get(number) is not None
+
+    return [(Roots, "_releases", releases)]
+
+
+def _believes_the_listing(bites: Bites) -> Patches:
+    def newest(self: Roots) -> int:
+        bites()
+        return max(map(number_of, self._objects.names(f"{self._folder}r/", 1_000)), default=0)
+
+    return [(Roots, "newest", newest)]
+
+
+def _forgets_its_token(bites: Bites) -> Patches:
+    def token_of(content: bytes) -> str:
+        bites()
+        return ""
+
+    return [(keys, "token_of", token_of)]
+
+
+def _calls_the_unknown_undone(bites: Bites) -> Patches:
+    real = ChainKeys._sent
+
+    def sent(self: ChainKeys, number: int, content: bytes) -> bytes | None:
+        try:
+            return real(self, number, content)
+        except Lost as lost:
+            bites()
+            raise StoreUnavailable(str(lost)) from None
+
+    return [(ChainKeys, "_sent", sent)]
+
+
+def _forgets_deletions(bites: Bites) -> Patches:
+    real = roots.entries_to_bytes
+
+    def to_bytes(entries: Entries, most: int) -> Any:
+        kept = {key: entry for key, entry in entries.items() if entry[0] is not None}
+        bites(len(kept) < len(entries))
+        return real(kept, most)
+
+    return [(roots, "entries_to_bytes", to_bytes)]
+
+
+def _makes_a_root_of_its_own_commits(bites: Bites) -> Patches:
+    real = ChainState.apply
+
+    def apply(self: ChainState, number: int, writes: Any) -> bool:
+        if number == self.number + 1 and number % 2:
+            bites()
+            applied = real(self, number, writes)
+            for delta in self.deltas.values():
+                for key in writes:
+                    delta.pop(key, None)
+            return applied
+        return real(self, number, writes)
+
+    return [(ChainState, "apply", apply)]
+
+
+def _stale_without_a_look(bites: Bites) -> Patches:
+    real = ChainKeys._look
+
+    def look(self: ChainKeys) -> ChainState:
+        state = self._state
+        if state is None:
+            return real(self)
+        bites()
+        return state
+
+    return [(ChainKeys, "_look", look)]
+
+
+def _in_a_world(test: Callable[[ChainWorld], None]) -> Callable[[], None]:
+    def run() -> None:
+        test(ChainWorld())
+
+    run.__name__ = test.__name__
+    return run
+
+
+MUTANTS = [
+    Mutant(
+        "K-12",
+        "the creation of a number that was deleted is believed",
+        "I1",
+        _believes_every_creation,
+        Check(
+            _in_a_world(test_chain.test_a_client_frozen_in_the_middle_of_a_creation_does_not_believe_its_success),
+            by="I1",
+        ),
+    ),
+    Mutant(
+        "K-13",
+        "a client that slept goes on from its old state",
+        "I1",
+        _trusts_forever,
+        Check(_in_a_world(test_chain.test_a_sleeper_reads_what_happened_meanwhile), by="I1"),
+    ),
+    Mutant(
+        "K-14",
+        "the age of a root is counted from the time that its maker wrote into it",
+        "I1",
+        _own_time_counts,
+        Check(
+            _in_a_world(test_chain.test_a_root_whose_maker_slept_before_creating_it_releases_nothing_for_an_hour),
+            by="I1",
+        ),
+    ),
+    Mutant(
+        "K-15",
+        "the newest root is the one that a listing shows",
+        "I2",
+        _believes_the_listing,
+        Check(_in_a_world(test_chain.test_a_listing_that_shows_nothing_hides_nothing), by="I2"),
+    ),
+    Mutant(
+        "K-16",
+        "a commit whose reply was lost is taken for another client's",
+        "I2",
+        _forgets_its_token,
+        Check(_in_a_world(test_chain.test_a_commit_that_arrived_is_applied_once), by="I2"),
+    ),
+    Mutant(
+        "K-17",
+        "a commit whose outcome is not known is told as not made",
+        "I2",
+        _calls_the_unknown_undone,
+        Check(_in_a_world(test_chain.test_while_nothing_can_be_learnt_the_outcome_is_lost), by="I2"),
+    ),
+    Mutant(
+        "K-18",
+        "a snapshot forgets what was deleted",
+        "I5",
+        _forgets_deletions,
+        Check(_in_a_world(test_chain.test_what_was_deleted_does_not_come_back_with_a_root), by="I5"),
+    ),
+    Mutant(
+        "K-19",
+        "a snapshot leaves out some of the commits before it",
+        "I5",
+        _makes_a_root_of_its_own_commits,
+        Check(_in_a_world(test_chain.test_two_clients_that_make_one_root_make_it_whole), by="I5"),
+    ),
+    Mutant(
+        "K-20",
+        "commits are deleted as soon as a root allows it",
+        "I1",
+        _releases_at_once,
+        Check(_in_a_world(test_chain.test_commits_are_kept_for_an_hour_after_the_second_root), by="I1"),
+    ),
+    Mutant(
+        "K-21",
+        "a read is answered without a look at the head of the chain",
+        "I2",
+        _stale_without_a_look,
+        Worlds({"chain": 1}, hours=0.005),
+    ),
+]

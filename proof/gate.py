@@ -36,7 +36,7 @@ APART = (
     *(f"src/solocron/{place}" for place in ("kubernetes", "preview", "process.py", "service")),
     *(f"src/solocron/stores/{place}" for place in ("certificates.py", "redis", "sql")),
     *(f"src/solocron/stores/swap/{place}" for place in ("dynamodb", "etcd", "mongodb", "nats", "zookeeper")),
-    *(f"src/solocron/stores/swap/{place}" for place in ("address.py", "mirror.py", "mirrored.py")),
+    *(f"src/solocron/stores/swap/{place}" for place in ("address.py", "mirrored.py")),
     *(f"src/solocron/testing/{place}" for place in ("conformance", "faults", "fleet")),
     *(f"src/solocron/testing/{place}" for place in ("_relay.py", "_wire.py", "proxy.py")),
     "proof/simulator/command.py",

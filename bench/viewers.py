@@ -1,4 +1,6 @@
-"""Open pages in a process of their own: a service and clients that hear its events and fetch a page when told to.
+"""Open pages in a process of their own: a service and clients that hear its events and fetch their page when told to.
+
+As the script of the dashboard does it: the main part alone, with the tag of the last one, at most once a second.
 
 Its orders come as JSON in the first argument; a line on its standard input ends it.
 """
@@ -13,10 +15,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 _LEFT = (OSError, http.client.HTTPException, ValueError)
 """What a client meets when the service has stopped."""
+
+
+_PAGES = ("/", "/?lanes=job", "/jobs", "/runs", "/nodes")
+"""What is open, by turns."""
 
 
 def main() -> int:
@@ -35,7 +42,9 @@ def main() -> int:
             begun = threading.Semaphore(0)
             for number in range(orders["pages"]):
                 token = tokens[number // 6].stdout.decode().strip()
-                threading.Thread(target=_look, args=(port, token, begun, fetched), daemon=True).start()
+                threading.Thread(
+                    target=_look, args=(port, token, _PAGES[number % len(_PAGES)], begun, fetched), daemon=True
+                ).start()
             for _ in range(orders["pages"]):
                 if not begun.acquire(timeout=60):
                     raise RuntimeError("a page did not open")
@@ -47,18 +56,20 @@ def main() -> int:
     os._exit(code)
 
 
-def _look(port: int, token: str, begun: threading.Semaphore, fetched: list[int]) -> None:
-    headers = {"Authorization": f"Bearer {token}"}
+def _look(port: int, token: str, path: str, begun: threading.Semaphore, fetched: list[int]) -> None:
+    headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "gzip"}
+    part = {"Solocron-Part": "main", "Accept": "text/html"}
     try:
         stream = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         stream.request("GET", "/api/v1/events", headers=headers)
-        tag = ""
+        tag, asked = "", 0.0
         for line in stream.getresponse():
             if line == b"event: hello\n":
                 begun.release()
-            if line == b"event: changed\n":
+            if line == b"event: changed\n" and time.monotonic() - asked >= 1:
+                asked = time.monotonic()
                 page = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-                page.request("GET", "/api/v1/status", headers=headers | {"If-None-Match": tag})
+                page.request("GET", path, headers=headers | part | {"If-None-Match": tag})
                 answer = page.getresponse()
                 answer.read()
                 tag = answer.getheader("ETag") or ""

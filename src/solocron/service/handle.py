@@ -43,6 +43,7 @@ from solocron.service.request import RequestHead, Response, sealed, tag_of
 from solocron.service.roles import RouteAccess
 from solocron.service.route import Feature, Route
 from solocron.service.routes import API, ROUTES, allowed_methods
+from solocron.service.shared_parts import SharedParts
 from solocron.service.shown import scrubbed_json
 from solocron.service.ticking import Ticking
 from solocron.service.tokens import Tokens
@@ -101,7 +102,8 @@ class Service:
         self.watcher = Watcher(self._clients.reading, clock=self._clock.boot)
         """What all who look at this service share; an adapter lets it look."""
         self._read_only = read_only
-        self._board = Board(self._reads, clock=self._clock.boot)
+        self._board = Board(self._reads, clock=self._clock.boot, position=lambda: self.watcher.changes.last)
+        self._parts = SharedParts(clock=self._clock.boot, position=lambda: self.watcher.changes.last)
         self._writes = Writes(self._clients.writing)
         self._logins = Logins(tokens, codes=codes, clock=self._clock, pause=pause)
         self._readiness = Readiness(
@@ -191,6 +193,7 @@ class Service:
         try:
             response = sealed(head, self._respond(admission, body))
             if admission.route.writes:
+                self._parts.forget()
                 self.watcher.hasten()
             return response
         except ProblemError as problem:
@@ -256,6 +259,9 @@ class Service:
             live=self._live,
             is_form=route.form,
         )
+        if route.shared and head.header("solocron-part") == "main":
+            part = (head.base, head.path, head.query, call.operates, call.sees_values)
+            return self._parts.get(part, lambda: _response(route.handler(call), head))
         return _response(route.handler(call), head)
 
 

@@ -56,6 +56,8 @@ class Route:
     """True if any body will do: some platforms cannot be told to send none."""
     page: bool = False
     """True for what a browser shows: HTML and its files. They are not part of the API."""
+    shared: bool = False
+    """True for a page whose main part is the same for every caller of a role."""
     watched: bool = False
     """True if it shows what the watcher keeps: it goes on looking for a minute after such a request."""
     any_host: bool = False

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from solocron.service.draw.slots import SlotCell
-from solocron.service.pages.details import job_page
+from solocron.service.pages.details import job_page, node_page
 from solocron.service.pages.fleet import by_node, ticks_of, window_of
 from solocron.service.pages.links import Links
 from solocron.service.pages.lists import JobsAsked
@@ -24,6 +24,7 @@ from solocron.service.pages.runs import runs_table
 from solocron.service.pages.slots import SlotFate, kind_of, lay_out, slots_part
 from solocron.service.pages.spans import SlotsSpan
 from solocron.service.pages.story import story_of
+from solocron.service.pages.why import why_page
 from solocron.service.pages.words import short_fence, span
 from tests.unit.service import every_page as made
 from tests.unit.service import world
@@ -410,3 +411,19 @@ def test_a_busy_day_is_one_small_page_and_no_attempt_is_left_out():
     exact = len(re.findall(r'class="bar ', source))
     together = sum(int(count) for count in re.findall(r'aria-label="(\d+) attempts', source))
     assert exact + together == len(runs)
+
+
+def test_the_picture_of_a_node_that_is_gone_shows_its_last_hour():
+    over = NOW - timedelta(hours=5)
+    node = world.node_view("n1", state="ended", started_at=over - timedelta(hours=3), ended_at=over)
+    run = world.run_view("j", over, node="n1", claimed_at=over - timedelta(minutes=20), finished_at=over)
+    page = node_page(node, runs=[run], reading=UTC_READING, links=LINKS)
+    assert "nowtag" not in page.lanes.axis
+    (lane,) = page.lanes.lanes
+    assert lane.svg.count('class="bar ') == 1
+    assert 'width="83.33%"' not in lane.svg, "it had a lease in the hour that is shown"
+
+
+def test_why_tells_instants_on_the_clocks_of_the_page():
+    told = replace(world.why(), verdict="j ran its slot 2026-11-16T02:15:00Z in 1 attempt.")
+    assert why_page(told, at="", reading=UTC_READING, links=LINKS).verdict == "j ran its slot 02:15:00 in 1 attempt."

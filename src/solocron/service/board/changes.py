@@ -96,6 +96,12 @@ class Changes:
             self._token = self._make_token()
             self._changes.clear()
 
+    @property
+    def last(self) -> Position:
+        """The place after all changes that are known."""
+        with self._lock:
+            return Position(self._token, self._number)
+
     def since(self, position: Position) -> tuple[list[BoardChange] | None, Position]:
         """Return the changes after a place, and the place after them; None if some are not kept any more."""
         with self._lock:

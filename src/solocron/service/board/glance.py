@@ -5,7 +5,7 @@ Everything here is bounded, and read again from the store at will.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
@@ -50,8 +50,12 @@ class Glance:
 class Board:
     """Reads the namespace at most twice a second, however many pages are open."""
 
-    def __init__(self, reads: Reads, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, reads: Reads, *, clock: Callable[[], float], position: Callable[[], Hashable] = lambda: None
+    ) -> None:
         self._reads = reads
+        self._position = position
+        self._known: Hashable = None
         self._clock = clock
         self._lock = Lock()
         self._glance: Glance | None = None
@@ -61,9 +65,10 @@ class Board:
     def glance(self) -> Glance:
         """Return the namespace as it was a moment ago."""
         with self._lock:
-            begun = self._clock()
-            if self._glance is None or begun >= self._until:
-                self._glance = self._look()
+            begun, known = self._clock(), self._position()
+            # A page that was told of a change must not be shown what was before it.
+            if self._glance is None or begun >= self._until or known != self._known:
+                self._glance, self._known = self._look(), known
                 took = self._clock() - begun
                 self._until = begun + took + max(_FRESH, _SHARE * took)
             return self._glance

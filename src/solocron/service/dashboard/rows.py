@@ -35,6 +35,7 @@ def _page(path: str, handler: Callable[[ApiCall], Any], *parameters: Parameter) 
         handler=handler,
         parameters=(*parameters, *COMMON),
         page=True,
+        shared=True,
     )
 
 

@@ -52,6 +52,7 @@ def audit_page(
             for one in entries
         ),
         empty="No act is on record.",
+        stacked=True,
     )
     fields = (FormField(name="who", label="Who", value=who), FormField(name="subject", label="Subject", value=subject))
     lead = "acts of people and programs, newest first; kept for a year"

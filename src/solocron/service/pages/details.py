@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
+from solocron.service.draw.timeline import Window
 from solocron.service.pages.audit import audit_entries
 from solocron.service.pages.fleet import RefusedResult, by_node, refused_by, window_of
 from solocron.service.pages.job import (
@@ -176,7 +177,7 @@ def run_page(
 
 def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, links: Links) -> NodePage:
     """Make the page of a node; `runs` are its last attempts, newest first."""
-    window = window_of(reading.now, 3_600)
+    window = _life_of(node, reading.now)
     lost = sum(run.status == "lost" for run in runs)
     band = ""
     if node.state in ("dead", "silent") or (node.state == "ended" and node.reason):
@@ -193,6 +194,14 @@ def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, link
         lanes=by_node(nodes=[node], runs=runs, to_come=(), window=window, reading=reading, links=links),
         runs=runs_table(runs, reading=reading, links=links, with_job=True, empty="It ran nothing."),
     )
+
+
+def _life_of(node: NodeView, now: datetime) -> Window:
+    """Return the hour that the picture of a node shows: the last one, or the last one of a node that is gone."""
+    over = node.ended_at if node.state in ("dead", "ended") else None
+    if over is None or now - over < timedelta(minutes=50):
+        return window_of(now, 3_600)
+    return Window(start=over - timedelta(minutes=50), end=over + timedelta(minutes=10), now=now)
 
 
 def _accounted(fates: Sequence[SlotFate], span: SlotsSpan) -> tuple[int, int, str] | None:

@@ -119,6 +119,8 @@ class TablePart:
     empty: str
     cards: bool = False
     """True if a phone shows a card for each row."""
+    stacked: bool = False
+    """True if a phone shows each row as a paragraph, with its sentences below."""
     picks: bool = False
     """True if rows can be selected."""
 

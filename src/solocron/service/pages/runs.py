@@ -46,17 +46,17 @@ def runs_table(
 ) -> TablePart:
     """Make the table of attempts, newest first; attempts of one run are joined.
 
-    Among those of many jobs the status stands beside the job, so that a phone shows both.
+    The status stands near the slot, so that a phone shows both.
     """
     columns = (
         Column(title="slot"),
-        *((Column(title="job"), Column(title="status")) if with_job else ()),
+        *((Column(title="job"),) if with_job else ()),
+        Column(title="status"),
         Column(title="started", narrow=not with_job),
         Column(title="took", right=True, narrow=not with_job),
         Column(title="attempt", right=True, narrow=False),
         Column(title="node", narrow=False),
         Column(title="fence", narrow=False),
-        *(() if with_job else (Column(title="status"),)),
         Column(title="why"),
     )
     rows = []
@@ -65,7 +65,7 @@ def runs_table(
         follows = before is not None and before.run == run.run and run.attempt > 0
         rows.append(_row(run, follows=follows, reading=reading, links=links, with_job=with_job, chosen=chosen))
         before = run
-    return TablePart(label="Runs", columns=columns, rows=tuple(rows), empty=empty)
+    return TablePart(label="Runs", columns=columns, rows=tuple(rows), empty=empty, stacked=True)
 
 
 def _row(
@@ -79,21 +79,20 @@ def _row(
     if run.claimed_at is None:
         words = run.reason or "no reason is on record"
         reason = TableCell(text=words, span=5, title=words)
-        told = (*job, status, reason) if with_job else (reason, status)
-        return TableRow(cells=(slot, *told, TableCell()), chosen=picked)
+        return TableRow(cells=(slot, *job, status, reason, TableCell()), chosen=picked)
     started = run.started_at or run.claimed_at
     end = run.finished_at or reading.now
     why = why_of(run)
     return TableRow(
         cells=(
             slot,
-            *((*job, status) if with_job else ()),
+            *job,
+            status,
             TableCell(text=reading.time(started, seconds=True), after=f"+{span(started - run.slot)}"),
             TableCell(text=span(end - started)),
             TableCell(text=str(run.attempt), tone="lost" if run.attempt > 1 else ""),
             TableCell(text=run.node or "–"),
             TableCell(text=short_fence(run.fence), title=str(run.fence), mono=True),
-            *(() if with_job else (status,)),
             TableCell(text=why, title=why or None, wide=True),
         ),
         chosen=picked,

@@ -417,7 +417,10 @@ def test_the_picture_of_a_node_that_is_gone_shows_its_last_hour():
     over = NOW - timedelta(hours=5)
     node = world.node_view("n1", state="ended", started_at=over - timedelta(hours=3), ended_at=over)
     run = world.run_view("j", over, node="n1", claimed_at=over - timedelta(minutes=20), finished_at=over)
-    page = node_page(node, runs=[run], reading=UTC_READING, links=LINKS)
+    before = world.run_view(
+        "k", over, node="n1", claimed_at=over - timedelta(hours=2), finished_at=over - timedelta(hours=1)
+    )
+    page = node_page(node, runs=[run, before], reading=UTC_READING, links=LINKS)
     assert "nowtag" not in page.lanes.axis
     (lane,) = page.lanes.lanes
     assert lane.svg.count('class="bar ') == 1

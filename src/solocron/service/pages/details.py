@@ -103,7 +103,7 @@ def job_page(
             links=links,
             before=before,
             after=after,
-            verdict="" if why is None else why.verdict,
+            verdict="" if why is None else reading.told(why.verdict),
             here=here,
             operates=operates,
             job=job.name,
@@ -182,7 +182,8 @@ def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, link
     band = ""
     if node.state in ("dead", "silent") or (node.state == "ended" and node.reason):
         since = reading.stamp(node.ended_at or node.expires_at, seconds=True)
-        by = f", buried by {node.buried_by}" if node.buried_by else ""
+        known = f"buried by {node.buried_by}"
+        by = f", {known}" if node.buried_by and known not in (node.reason or "") else ""
         taken = f" {plural(lost, 'run')} of it {'was' if lost == 1 else 'were'} lost." if lost else ""
         band = f"{node.state.capitalize()} since {since}: {node.reason or 'its lease ran out'}{by}.{taken}"
     return NodePage(

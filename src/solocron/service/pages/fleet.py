@@ -145,7 +145,7 @@ def by_node(
     lanes = [
         Lane(
             name=node.node,
-            bars=tuple(_bar(run, reading, links, _label) for run in per_node[node.node] if _is_of(run, node)),
+            bars=tuple(_bar(run, reading, links, _label) for run in per_node[node.node] if _is_of(run, node, window)),
             marks=_marks(node, window, reading),
             unheld=_unheld(node, runs, window),
             began=node.started_at,
@@ -290,9 +290,11 @@ def _is_during(one: DenseView, node: NodeView) -> bool:
     return node.started_at <= one.end and (node.ended_at is None or one.start <= node.ended_at)
 
 
-def _is_of(run: RunView, node: NodeView) -> bool:
-    """Return whether an attempt is of this session: a node of the same name may have had others."""
+def _is_of(run: RunView, node: NodeView, window: Window) -> bool:
+    """Return whether an attempt is in the window and of this session: a node of the same name may have had others."""
     if run.claimed_at is None or run.claimed_at < node.started_at:
+        return False
+    if run.finished_at is not None and run.finished_at < window.start:
         return False
     return node.ended_at is None or run.claimed_at <= node.ended_at
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from solocron.service.pages.links import Links
@@ -15,9 +13,6 @@ from solocron.service.pages.words import Reading, plural
 from solocron.views import WhyView
 
 __all__ = ["UnaccountedPage", "WhyPage", "unaccounted_page", "why_page"]
-
-
-_INSTANT = re.compile(r"(?<![@\w])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +49,7 @@ def why_page(told: WhyView, *, at: str, reading: Reading, links: Links) -> WhyPa
         job=told.job,
         job_href=links.job(told.job),
         state=badge_of(told.status),
-        verdict=_told(told.verdict, reading),
+        verdict=reading.told(told.verdict),
         fields=(FormField(name="at", label="Slot, or an instant after it", kind="datetime", value=at),),
         action=links.job(told.job, "why"),
         facts=TablePart(
@@ -64,7 +59,7 @@ def why_page(told: WhyView, *, at: str, reading: Reading, links: Links) -> WhyPa
                 TableRow(
                     cells=(
                         TableCell(text=reading.stamp(one.at, seconds=True) if one.at else "–"),
-                        TableCell(text=_told(one.what, reading), long=True),
+                        TableCell(text=reading.told(one.what), long=True),
                     )
                 )
                 for one in told.facts
@@ -73,11 +68,6 @@ def why_page(told: WhyView, *, at: str, reading: Reading, links: Links) -> WhyPa
         ),
         acts=slot,
     )
-
-
-def _told(sentence: str, reading: Reading) -> str:
-    """Return a sentence of the record with its instants on the clocks of the page."""
-    return _INSTANT.sub(lambda found: reading.stamp(datetime.fromisoformat(found[0]), seconds=True), sentence)
 
 
 def unaccounted_page(sums: Sums, *, reading: Reading, links: Links) -> UnaccountedPage:

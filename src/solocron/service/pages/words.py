@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
@@ -45,6 +46,9 @@ def short_fence(fence: int) -> str:
     return digits if len(digits) <= 7 else "…" + digits[-6:]
 
 
+_INSTANT = re.compile(r"(?<![@\w])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """The zone in which a page tells times, and the store's present."""
@@ -81,6 +85,10 @@ class Reading:
         if away == 0:
             return time
         return f"{local:%a} {time}" if away < 6 else f"{self.day(at)} {time}"
+
+    def told(self, sentence: str) -> str:
+        """Return a sentence of the record with its instants on the clocks of the page."""
+        return _INSTANT.sub(lambda found: self.stamp(datetime.fromisoformat(found[0]), seconds=True), sentence)
 
     def until(self, at: datetime) -> str:
         """Return how far away an instant is: `in 13 s`, `4 m 02 s ago`, `now`."""

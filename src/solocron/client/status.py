@@ -20,6 +20,7 @@ from solocron.model.pools import last_tick
 from solocron.stores.contract import Mark
 from solocron.stores.paging import iter_marked, read_held, read_jobs, read_sessions, sessions_since
 from solocron.views import NodeView, ScopedPauseView, StatusView
+from solocron.views.carriers import carrier_views
 
 __all__ = ["StatusReader"]
 
@@ -56,6 +57,7 @@ class StatusReader:
             nodes=tuple(nodes),
             running=tuple(running_views(held, sessions, now)),
             offered=tuple(offered_views(held)),
+            carriers=tuple(carrier_views(held)),
             counts=self._counts.total(now - _DAY, now),
             jobs=counted.all - counted.marked[Mark.REMOVED],
             paused=tuple(iter_marked(store, Mark.PAUSED)) if counted.marked[Mark.PAUSED] else (),

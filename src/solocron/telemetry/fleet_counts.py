@@ -2,7 +2,8 @@
 
 The log is read once from beginning to end, always up to some seconds ago: a record becomes visible a little after its
 time, and one that is read too early would be left out for good. The counters begin with zero when this process
-begins to look. Counters in the job's document would begin with the job, but cost every run 2 to 3 % more.
+begins to look. Counters in the job's document would begin with the job, but must not cost a run 1 % more: as a mapping
+they cost 2 to 3 %, and as an array of numbers 0.5 to 5 us of some 290 us, which was not shown to be less.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from solocron.clock import iso, to_us
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.views.alarms import AlarmsView, AlarmView, MessageView, SilenceView
 from solocron.views.audit import AuditPage, AuditView
+from solocron.views.carriers import CarrierView
 from solocron.views.health import HealthView
 from solocron.views.jobs import (
     BackfillView,
@@ -46,6 +47,7 @@ __all__ = [
     "AuditView",
     "BackfillView",
     "BarView",
+    "CarrierView",
     "DenseView",
     "FactView",
     "HealthView",

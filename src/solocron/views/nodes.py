@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from solocron.clock import SECOND, from_us
 from solocron.model.documents.session import Life, Session
 from solocron.views.alarms import AlarmView
+from solocron.views.carriers import CarrierView
 from solocron.views.jobs import ScopedPauseView
 from solocron.views.runs import HoldView, RunView, moment
 
@@ -110,6 +111,8 @@ class StatusView:
     running: tuple[HoldView, ...]
     offered: tuple[RunView, ...]
     """Runs that a carrier has and no worker has picked up, the longest wait first."""
+    carriers: tuple[CarrierView, ...]
+    """What is under way through each carrier, by its name."""
     counts: Mapping[str, int]
     jobs: int
     paused: tuple[str, ...]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyte
 import pytest
 
-from solocron import Run, Scheduler
+from solocron import Message, Run, Scheduler
 from solocron.cli.keys import View
 from solocron.testing.fleet import wait_until
 from tests.unit.cli.kit import Cli, Shop
@@ -81,6 +81,41 @@ def test_one_frame_has_no_escapes_and_is_the_same_twice(cli: Cli, shop: Shop) ->
     ]
     steady = [re.sub(r"\d{4}-\d\d-\d\d.*", "", line) for line in first.lines]
     assert steady == [re.sub(r"\d{4}-\d\d-\d\d.*", "", line) for line in second.lines]
+
+
+def test_each_carrier_has_a_line(cli: Cli, tmp_path: Path) -> None:
+    """What its queue has, and what workers have picked up."""
+    url, messages, going, begun = f"sqlite:///{tmp_path}/jobs.db", list[Message](), threading.Event(), threading.Event()
+
+    class Queue:
+        follows = True
+
+        def publish(self, message: Message) -> None:
+            messages.append(message)
+
+    schedulers = [Scheduler(url, enabled=True, lease="30s") for _ in range(2)]
+    for scheduler in schedulers:
+        scheduler.carrier("queue", Queue())
+        for name in ("one", "two"):
+            scheduler.every("365d", name=name, run_in="queue")(lambda: (begun.set(), going.wait(SOON), None)[2])
+    node, worker = schedulers
+    node.tick()
+    assert "CARRIER" not in cli("top", "--once", "--store", url).out, "nothing is under way"
+    for name in ("one", "two"):
+        node.trigger(name)
+    node.tick()
+    works = threading.Thread(target=worker.carry_out, args=(messages[0],))
+    works.start()
+    try:
+        assert begun.wait(SOON)
+        shown = cli("top", "--once", "--store", url).out
+        assert re.search(r"CARRIER +IN ITS QUEUE +LONGEST WAIT +PICKED UP\n", shown), shown
+        assert re.search(r"\n *queue +1 +[\d.]+ \S+ +1\n", shown), shown
+    finally:
+        going.set()
+        works.join(SOON)
+        for scheduler in schedulers:
+            scheduler.stop("5s")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from solocron.errors import InvalidError
 if TYPE_CHECKING:
     from solocron.cli.keys import View
     from solocron.client import Client
-    from solocron.views import HoldView, NodeView, StatusView
+    from solocron.views import CarrierView, HoldView, NodeView, StatusView
 
 __all__ = ["add_arguments", "execute", "frame"]
 
@@ -73,6 +73,10 @@ def frame(client: Client, view: View) -> None:
     output.table(
         ["NODE", "STATE", " RUNNING", " LEASE LEFT", " SKEW", "POOLS"], [_node(one, found.now) for one in nodes]
     )
+    if found.carriers:
+        print()
+        headers = ["CARRIER", " IN ITS QUEUE", " LONGEST WAIT", " PICKED UP"]
+        output.table(headers, [_carrier(one, found.now) for one in found.carriers])
     running = sorted((one for one in found.running if view.job in one.job), key=view.place)
     print()
     output.table(
@@ -91,6 +95,11 @@ def _node(node: NodeView, now: datetime) -> Sequence[str]:
     left = max(timedelta(), node.expires_at - now)
     skew = "-" if node.skew_s is None else f"{node.skew_s:+.2f} s"
     return node.node, node.state, places, span(round(left.total_seconds(), 1)), skew, ",".join(node.pools)
+
+
+def _carrier(carrier: CarrierView, now: datetime) -> Sequence[str]:
+    longest = "-" if carrier.since is None else span(round((now - carrier.since).total_seconds(), 1))
+    return carrier.carrier, str(carrier.offered), longest, str(carrier.running)
 
 
 def _run(run: HoldView, now: datetime) -> Sequence[str]:

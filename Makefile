@@ -112,6 +112,11 @@ test-mongodb: $(READY) ## The tests that need MongoDB; installs it where it can,
 	@$(BIN)/python scripts/servers.py mongodb
 	@$(BIN)/pytest --long -m mongodb $(ARGS)
 
+.PHONY: test-azurite
+test-azurite: $(READY) ## The tests that need Azurite, which stands in for Azure Blob Storage; installs it where it can
+	@$(BIN)/python scripts/servers.py azurite
+	@$(BIN)/pytest --long -m azurite $(ARGS)
+
 # MySQL cannot be had where the other servers come from: name one of yours.
 .PHONY: test-mysql
 test-mysql: $(READY) ## The conformance tests on a MySQL: SOLOCRON_TEST_MYSQL=mysql://user@host/db make test-mysql

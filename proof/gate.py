@@ -37,6 +37,7 @@ APART = (
     *(f"src/solocron/stores/{place}" for place in ("certificates.py", "redis", "sql")),
     *(f"src/solocron/stores/swap/{place}" for place in ("dynamodb", "etcd", "mongodb", "nats", "zookeeper")),
     *(f"src/solocron/stores/swap/{place}" for place in ("address.py", "mirrored.py")),
+    *(f"src/solocron/stores/swap/chain/{place}" for place in ("azure", "firebase", "kubernetes", "s3", "http.py")),
     *(f"src/solocron/testing/{place}" for place in ("conformance", "faults", "fleet")),
     *(f"src/solocron/testing/{place}" for place in ("_relay.py", "_wire.py", "proxy.py")),
     "proof/simulator/command.py",

@@ -17,6 +17,27 @@ def possible() -> bool:
     return shutil.which("npm") is not None
 
 
+def install(lock: Path, folder: Path) -> bool:
+    """Install the packages of a lock file, each with the hash that it names, into a folder that is not there yet."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="solocron-npm-", dir=folder.parent) as name:
+        for file in ("package.json", "package-lock.json"):
+            shutil.copy(lock / file, name)
+        command = ["npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+        done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            print(f"npm could not install {lock.name}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+            return False
+        (Path(name) / "whole").mkdir()
+        for entry in [one for one in Path(name).iterdir() if one.name != "whole"]:
+            entry.rename(Path(name) / "whole" / entry.name)
+        try:
+            os.rename(Path(name) / "whole", folder)
+        except OSError:
+            return folder.exists()  # another process was quicker
+    return True
+
+
 def fetch(package: str, version: str, sha512: str, folder: Path) -> bool:
     """Unpack a package into a folder that is not there yet; return whether that went well."""
     folder.parent.mkdir(parents=True, exist_ok=True)

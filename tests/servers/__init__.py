@@ -10,6 +10,7 @@ worker's PostgreSQL. A class answers `binary()` with None where its server is no
 
 from __future__ import annotations
 
+from tests.servers.azurite import Azurite
 from tests.servers.base import Server, ServerFailed
 from tests.servers.dynamodb import DynamoDB
 from tests.servers.etcd import Etcd
@@ -27,6 +28,7 @@ __all__ = [
     "INSTALLED",
     "OPTIONAL",
     "SERVERS",
+    "Azurite",
     "DynamoDB",
     "Etcd",
     "MariaDB",
@@ -45,7 +47,7 @@ __all__ = [
 SERVERS: dict[str, type[Server]] = {
     server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats, ZooKeeper, DynamoDB)
 }
-OPTIONAL: dict[str, type[Server]] = {MongoDB.name: MongoDB}
+OPTIONAL: dict[str, type[Server]] = {MongoDB.name: MongoDB, Azurite.name: Azurite}
 """Those that are installed only when they are named, because they bring hundreds of megabytes."""
 INSTALLED: dict[str, type[Server]] = SERVERS | OPTIONAL | {PgBouncer.name: PgBouncer, RabbitMQ.name: RabbitMQ}
 """With what is no store by itself: a pooler before a server, a broker."""

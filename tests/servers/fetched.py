@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PACKAGES", "Fetched", "folder_of"]
+__all__ = ["INSTALLS", "PACKAGES", "Fetched", "folder_of", "installed_in"]
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,21 @@ PACKAGES = {
 }
 
 
+INSTALLS = {"azurite": "requirements/azurite"}
+"""Servers that are many packages: the folder with the lock file that names each of them with its hash."""
+
+
 def folder_of(name: str) -> Path:
     """Return the folder of a server, whether or not it is there."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     fetched = PACKAGES[name]
-    return cache / "solocron-servers" / f"{fetched.package}-{fetched.version}"
+    return _cache() / f"{fetched.package}-{fetched.version}"
+
+
+def installed_in(name: str) -> Path:
+    """Return the folder of a server of many packages, whether or not it is there: another lock file, another folder."""
+    lock = Path(__file__).parent.parent.parent / INSTALLS[name] / "package-lock.json"
+    return _cache() / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "solocron-servers"

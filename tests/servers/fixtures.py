@@ -14,6 +14,7 @@ import pytest
 
 from tests.required import lacks, require_program
 from tests.servers import (
+    Azurite,
     DynamoDB,
     Etcd,
     MariaDB,
@@ -101,6 +102,12 @@ def zookeeper() -> Iterator[ZooKeeper]:
 def dynamodb() -> Iterator[DynamoDB]:
     """This worker's DynamoDB Local."""
     yield from _shared(DynamoDB)
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[Azurite]:
+    """This worker's Azurite."""
+    yield from _shared(Azurite)
 
 
 @pytest.fixture(scope="session")

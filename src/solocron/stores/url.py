@@ -58,6 +58,8 @@ _NATS = _Scheme("solocron.stores.swap.nats", "NatsStore")
 _ZOOKEEPER = _Scheme("solocron.stores.swap.zookeeper", "ZooStore")
 _MONGODB = _Scheme("solocron.stores.swap.mongodb", "MongoStore", "mongodb", "pymongo")
 _DYNAMODB = _Scheme("solocron.stores.swap.dynamodb", "DynamoStore", "dynamodb", "botocore")
+_AZURE = _Scheme("solocron.stores.swap.chain.azure", "AzureBlobStore")
+_S3 = _Scheme("solocron.stores.swap.chain.s3", "BucketStore", "s3", "botocore")
 _SCHEMES = {
     "sqlite": _Scheme("solocron.stores.sql.sqlite", "SQLiteStore"),
     "postgresql": _POSTGRES,
@@ -76,6 +78,11 @@ _SCHEMES = {
     "dynamodb": _DYNAMODB,
     "mongodb": _MONGODB,
     "mongodb+srv": _MONGODB,
+    "azblob": _AZURE,
+    "s3": _S3,
+    "gs": _Scheme("solocron.stores.swap.chain.s3", "BucketStore"),
+    "firebase": _Scheme("solocron.stores.swap.chain.firebase", "FirebaseStore"),
+    "kubernetes": _Scheme("solocron.stores.swap.chain.kubernetes", "ConfigMapStore"),
     "memory": _Scheme("solocron.stores.memory", "MemoryStore"),
 }
 _ALIASES = {
@@ -86,6 +93,9 @@ _ALIASES = {
     "file": "sqlite",
     "zk": "zookeeper",
     "mongo": "mongodb",
+    "azure": "azblob",
+    "gcs": "gs",
+    "k8s": "kubernetes",
 }
 
 

@@ -46,15 +46,20 @@ class ChainKeys:
         pace: ChainPace = PACE,
         boot: Callable[[], float] | None = None,
         pause: Callable[[float], object] = lambda most: time.sleep(random.uniform(0.0, most)),  # noqa: S311 - jitter
+        patience: float = 1.0,
         threads: bool = True,
     ) -> None:
-        """`threads`: whether roots are made and commits deleted in the background. `pause` gets the most seconds."""
+        """`patience`: seconds after which a commit is not sent again. `pause` gets the most seconds.
+
+        `threads`: whether roots are made and commits deleted in the background.
+        """
         self.objects = objects
         self.pace = pace
         self._namespace = namespace
         self._folder = f"d/{namespace}/"
         self._boot = boot or SystemClock().boot
         self._pause = pause
+        self._patience = patience
         self._threads = threads
         self._roots = Roots(objects, self._folder, pace)
         self._closed = threading.Event()
@@ -264,9 +269,11 @@ class ChainKeys:
 
         Once a reply was lost, the commit may be in the store: from then on no other error says that it is not.
         """
-        name = self._name(number)
+        name, began = self._name(number), self._boot()
         lost: Lost | None = None
-        for _ in range(_SENT):
+        for sent in range(_SENT):
+            if sent and self._boot() - began > self._patience:
+                break
             try:
                 if self.objects.create(name, content):
                     return None
@@ -332,10 +339,14 @@ class ChainKeys:
         return self._look_up_server()
 
     def _created(self, name: str, content: bytes) -> bool:
-        try:
-            return self.objects.create(name, content)
-        except Lost as error:
-            raise StoreUnavailable(f"{self.url} did not reply: {error}. No job was touched.") from None
+        """Create an object that is no commit; once more if no reply comes: it is there then, or was there before."""
+        for again in (False, True):
+            try:
+                return self.objects.create(name, content)
+            except Lost as error:
+                if again:
+                    raise StoreUnavailable(f"{self.url} did not reply: {error}. No job was touched.") from None
+        raise AssertionError("the last round returns or raises")
 
     def _probe(self) -> None:
         """Refuse a service that creates what is there already: a look-alike that ignores the condition."""

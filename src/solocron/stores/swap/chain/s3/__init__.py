@@ -1,0 +1,25 @@
+"""Amazon S3 and Google Cloud Storage: a namespace is a commit chain of objects in a bucket."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from solocron.stores.swap.chain.keys import ChainKeys
+from solocron.stores.swap.chain.s3.address import BucketAddress
+from solocron.stores.swap.chain.s3.objects import BucketObjects
+from solocron.stores.swap.store import SwapStore
+from solocron.stores.url import StoreUrl
+
+__all__ = ["BucketStore"]
+
+
+class BucketStore(SwapStore):
+    """One client of a namespace in a bucket."""
+
+    def __init__(
+        self, parts: StoreUrl, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)
+    ) -> None:
+        # A commit, the question for its lost reply and one repetition all fit into a third of the lease.
+        timeout = min(5.0, max(lease.total_seconds() / 9, 0.05))
+        keys = ChainKeys(BucketObjects(BucketAddress.of(parts, timeout=timeout)), namespace, patience=timeout)
+        super().__init__(keys, namespace=namespace, lease=lease)

@@ -1,0 +1,155 @@
+"""Objects of one bucket as objects of a chain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import unescape
+
+from solocron.clock import MILLISECOND
+from solocron.errors import StoreRefused, StoreUnavailable
+from solocron.stores.contract import Capabilities, Check, Tier
+from solocron.stores.swap.chain.http import HttpLink, HttpReply, encryption_checks
+from solocron.stores.swap.chain.s3.address import BucketAddress
+from solocron.stores.swap.chain.s3.signing import GOOGLE
+from solocron.stores.swap.key_store import KeyLimits, Lost
+
+__all__ = ["BucketObjects"]
+
+_LIMITS = KeyLimits(keys=1_000, bytes=4_000_000, value=1_000_000)
+_NO_LOGIN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidSecurity")
+_SKEWED = "RequestTimeTooSkewed"
+
+
+class BucketObjects:
+    """One client of a folder of objects."""
+
+    limits = _LIMITS
+
+    def __init__(self, address: BucketAddress) -> None:
+        self.address = address
+        self.link = HttpLink(address.http, lambda: self.get("identity"))
+        google = address.dialect is GOOGLE
+        self._vendor = "Google Cloud Storage" if google else "Amazon S3"
+        self._absent = {"x-goog-if-generation-match": "0"} if google else {"If-None-Match": "*"}
+
+    @property
+    def url(self) -> str:
+        return self.link.url
+
+    @property
+    def _why(self) -> str:
+        return (
+            f"{self._vendor} is strongly consistent and durable by the vendor's word, but the suites have run on a "
+            "stand-in of Solocron's own only"
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(tier=Tier.C, why=self._why, notifies=False, clock_within=self.link.time.width)
+
+    def open(self) -> None:
+        """Ask for an object: a bucket that is not there, or a wrong key, is told now."""
+        self.get("identity")
+
+    def close(self) -> None:
+        self.link.close()
+
+    def create(self, name: str, content: bytes) -> bool:
+        headers = {**self._absent, "Content-Type": "application/json"}
+        path, signed = self.address.signed("PUT", name, {}, headers, content)
+        reply = self.link.call("PUT", path, signed, content)
+        if reply.status == 200:
+            return True
+        if reply.status == 412:
+            return False
+        code = _code(reply)
+        if reply.status == 501 or code == "NotImplemented":
+            raise StoreRefused(
+                f"{self.url} cannot create an object only if it is absent ({code or 'HTTP 501'}), so two nodes could "
+                "both win; no job was touched. Take a service that can: see the page on object stores."
+            )
+        if reply.status == 409 or reply.status >= 500:
+            raise Lost(f"HTTP {reply.status} {code}")  # 409: another call on that name was under way; it is read then
+        raise self._refusal(reply, code)
+
+    def get(self, name: str) -> bytes | None:
+        path, signed = self.address.signed("GET", name, {}, {})
+        reply = self.link.read("GET", path, signed)
+        if reply.status == 200:
+            return reply.body
+        code = _code(reply)
+        if reply.status == 404 and code != "NoSuchBucket":
+            return None
+        raise self._refusal(reply, code)
+
+    def names(self, prefix: str, limit: int) -> Sequence[str]:
+        folder = self.address.folder
+        found: list[str] = []
+        query = {"list-type": "2", "prefix": folder + prefix}
+        while True:
+            query["max-keys"] = str(min(1_000, limit - len(found)))
+            path, signed = self.address.signed("GET", None, query, {})
+            reply = self.link.read("GET", path, signed)
+            if reply.status != 200:
+                raise self._refusal(reply, _code(reply))
+            text = reply.body.decode()
+            found += [unescape(name).removeprefix(folder) for name in re.findall(r"<Key>([^<]*)</Key>", text)]
+            more = re.search(r"<NextContinuationToken>([^<]+)</NextContinuationToken>", text)
+            if more is None or len(found) >= limit:
+                return sorted(found)[:limit]
+            query["continuation-token"] = unescape(more[1])
+
+    def delete(self, name: str) -> None:
+        path, signed = self.address.signed("DELETE", name, {}, {})
+        reply = self.link.read("DELETE", path, signed)
+        if reply.status not in (200, 204, 404):
+            raise self._refusal(reply, _code(reply))
+
+    def now(self) -> int:
+        return self.link.now()
+
+    def sharpen(self, within: int) -> None:
+        self.link.sharpen(within)
+
+    def checks(self) -> Sequence[Check]:
+        remedy = "run the suite on a bucket of your own, see the page on object stores"
+        found = [Check("bucket", "WARN", f"{self.address.bucket}: {self._why}", remedy)]
+        told = f"known to {self.link.time.width / MILLISECOND:.0f} ms; the service tells whole seconds"
+        found.append(
+            Check("time", "OK", f"{told}, and a node asks when they turn; a takeover may take a second longer")
+        )
+        if self.link.busy:
+            told = f"{self.link.busy} calls of this process met a busy service"
+            found.append(Check("throttled", "WARN", told, "give each namespace a folder or a bucket of its own"))
+        return [*found, *encryption_checks(self.address.http)]
+
+    def _refusal(self, reply: HttpReply, code: str) -> Exception:
+        """Return what a reply means that is neither success nor an answer: nothing was done."""
+        told = code or f"HTTP {reply.status}"
+        if code == "NoSuchBucket":
+            return StoreRefused(
+                f"{self.url}: there is no bucket {self.address.bucket!r}; nothing was written. Create it, in one "
+                "region and without rules that delete or move its objects."
+            )
+        if code == _SKEWED:
+            return StoreRefused(f"{self.url}: the clock of this machine is off by minutes ({told}); nothing was done.")
+        if code in _NO_LOGIN or reply.status == 401:
+            return StoreRefused(f"{self.url} refused the access key or its secret ({told}); nothing was done.")
+        if reply.status == 403:
+            return StoreRefused(
+                f"{self.url}: the access key has not the rights ({told}); nothing was done. It needs to read, create, "
+                "list and delete objects: see the page on object stores."
+            )
+        if reply.status in (301, 307, 400) and code in ("PermanentRedirect", "AuthorizationHeaderMalformed"):
+            return StoreRefused(
+                f"{self.url}: the bucket is in another region ({told}); nothing was done. Mend region=."
+            )
+        if reply.status == 429 or reply.status >= 500:
+            return StoreUnavailable(f"{self.url} has too much to do or is away ({told}); nothing was done.")
+        return StoreRefused(f"{self.url} refused a call ({told}); nothing was done.")
+
+
+def _code(reply: HttpReply) -> str:
+    found = re.search(rb"<Code>([^<]*)</Code>", reply.body)
+    return found[1].decode(errors="replace") if found else ""

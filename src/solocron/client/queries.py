@@ -85,7 +85,7 @@ class Queries:
         return self._lookup.whole(id)
 
     def attempts(self, id: str) -> list[RunView]:
-        """Return every attempt of a run that has ended or runs, oldest first."""
+        """Return every attempt of a run that has ended, runs or waits in a queue, oldest first."""
         return self._lookup.attempts(id)
 
     def nodes(self, *, ended: bool = False, since: datetime | None = None) -> list[NodeView]:

@@ -54,14 +54,14 @@ class RunLookup:
         return self._recorded_or_waiting(run) or self._requested(run) or self._recorded_or_waiting(run)
 
     def attempts(self, run: str) -> list[RunView]:
-        """Return every attempt that has ended or runs, oldest first."""
-        return _attempts(self._look(run))
+        """Return every attempt that has ended, runs, or waits in the queue of a carrier, oldest first."""
+        return _attempts(self._look(run), run)
 
     def whole(self, run: str) -> tuple[RunView, list[RunView]]:
         """Return the latest state of a run and every attempt of it; raise if there is no such run."""
         look = self._look(run)
         found = _latest(look, run)
-        return (self.get(run)[0] if found is None else found[0]), _attempts(look)
+        return (self.get(run)[0] if found is None else found[0]), _attempts(look, run)
 
     def running(self, jobs: Sequence[Job]) -> list[HoldView]:
         """Return what these jobs run, with what claims and sessions say of it."""
@@ -140,8 +140,10 @@ def _latest(look: _RunLook, run: str) -> tuple[RunView, bool] | None:
     return None if view is None else (view, not (look.held or waiting))
 
 
-def _attempts(look: _RunLook) -> list[RunView]:
-    views = {(view.attempt, view.run): view for view in (*look.held, *map(RunView.of, look.records))}
+def _attempts(look: _RunLook, run: str) -> list[RunView]:
+    waiting = [] if look.job is None else _waiting(look.job, run)
+    offered = [view for view in waiting if view.status == Status.OFFERED]
+    views = {(view.attempt, view.run): view for view in (*offered, *look.held, *map(RunView.of, look.records))}
     return [views[key] for key in sorted(views)]
 
 

@@ -150,7 +150,7 @@ class AsyncScheduler:
         return await self._call(self._scheduler.get_run, id)
 
     async def attempts(self, id: str) -> list[RunView]:
-        """Return every attempt of a run that has ended or runs, oldest first."""
+        """Return every attempt of a run that has ended, runs or waits in a queue, oldest first."""
         return await self._call(self._scheduler.attempts, id)
 
     async def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:

@@ -82,7 +82,7 @@ class Operations:
         return self._read().get_run(id)
 
     def attempts(self, id: str) -> list[RunView]:
-        """Return every attempt of a run that has ended or runs, oldest first."""
+        """Return every attempt of a run that has ended, runs or waits in a queue, oldest first."""
         return self._read().attempts(id)
 
     def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:

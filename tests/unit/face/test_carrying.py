@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 
 from solocron import AsyncRun, InvalidError, Message, NotAccepted, Run, Scheduler
+from solocron.cli import main
 from solocron.doctor.carriers import carriers
 from solocron.doctor.sight import look
 from solocron.errors import ConfigurationError, ConflictError
 from solocron.events import Event
 from solocron.model.change import Absent, Kind
-from solocron.model.documents.session import Session, begin, end
+from solocron.model.documents.session import Life, Session, begin, end
 from solocron.schedules import Every
 from solocron.service.pages.parts import badge_of
 from solocron.service.pages.slots import SlotFate, kind_of
-from solocron.stores.contract import Named
+from solocron.stores.contract import All, Named
 from solocron.stores.documents import QUEUES
 from solocron.testing.fleet import wait_until
 
@@ -75,6 +76,11 @@ def pair(make: Make, queue: Queue, **options: Any) -> tuple[Scheduler, Scheduler
     return node, worker, ran
 
 
+def _threads() -> list[str]:
+    """The threads of nodes and guests in this process: what could send a statement by itself."""
+    return [one.name for one in threading.enumerate() if one.name.startswith("solocron-") and "body" not in one.name]
+
+
 def hand_over(node: Scheduler, queue: Queue, **trigger: Any) -> Message:
     node.tick()  # registers it
     node.trigger("books", **trigger)
@@ -121,6 +127,49 @@ class TestFollowed:
         assert view is not None
         assert (view.status, view.attempt) == ("failed", 1)
         assert worker.carry_out(first) is None
+
+    def test_an_attempt_that_waits_in_the_queue_is_among_the_attempts(
+        self, make: Make, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        """The second one too: `show`, `runs` and the page of the run have a line for it, beside the first."""
+        queue = Queue()
+        node, worker = make(), make()
+        for scheduler in (node, worker):
+
+            @scheduler.cron("0 3 1 1 *", name="books", run_in="queue", retries=1, backoff=None)
+            def books(run: Run) -> None:
+                raise ValueError("the books are open")
+
+            scheduler.carrier("queue", queue)
+        first = hand_over(node, queue)
+        worker.carry_out(first)
+        wait_until(lambda: node.tick() == [] and len(queue.messages) == 2, within=60, what="the next message")
+        seen = [(one.attempt, one.status) for one in node.attempts(first.run)]
+        assert seen == [(1, "failed"), (2, "offered")]
+        assert [(one.attempt, one.status) for one in node.runs("books")] == [(2, "offered"), (1, "failed")]
+        last, attempts = node.open().whole_run(first.run)
+        assert (last.status, [one.status for one in attempts]) == ("offered", ["failed", "offered"])
+        assert main(["show", first.run, "--store", f"sqlite:///{tmp_path}/jobs.db"]) == 0
+        table = capsys.readouterr().out.partition("\n\n")[2]
+        assert ["failed" in table, "offered" in table] == [True, True]
+
+    def test_a_worker_without_messages_sends_nothing(self, make: Make) -> None:
+        """Neither before the first one nor once its session is over, two leases after the last one."""
+        queue = Queue()
+        node, worker, _ = pair(make, queue)
+        statements = worker._core.store.statements  # type: ignore[attr-defined]
+        assert statements.total() == 0
+        message = hand_over(node, queue)
+        assert statements.total() == 0
+        worker.carry_out(message)
+        assert statements.total() > 0
+        guest = worker._guest
+        assert guest is not None
+        guest._last -= 2 * worker._core.settings.lease  # as if that time had passed
+        wait_until(lambda: guest.node is None, within=60, what="the session ends")
+        wait_until(lambda: not _threads(), within=60, what=lambda: f"its threads end: {_threads()}")
+        sessions = [one for one in node.open().store.read(All(Kind.SESSION)) if isinstance(one, Session)]
+        assert all(one.state is not Life.LIVE for one in sessions)
 
     def test_the_options_of_the_job_reach_the_carrier(self, make: Make) -> None:
         queue = Queue()

@@ -295,6 +295,16 @@ def test_the_story_is_told_in_the_order_in_which_it_happened():
     assert story.title == "Mon 16 Nov, 03:15 in Vienna"
 
 
+def test_an_attempt_that_waits_in_a_queue_comes_after_the_one_before_it():
+    second = replace(
+        world.SECOND, status="offered", reason="waits in celery, not picked up", node=None, fence=0, claimed_at=None,
+        started_at=None, finished_at=None,
+    )  # fmt: skip
+    story = story_of(at("02:15"), (world.LOST, second), reading=VIENNA, links=LINKS)
+    line = story.lines[-1]
+    assert (line.what + line.rest, line.at) == ("Offered: waits in celery, not picked up", "attempt 2")
+
+
 def test_a_slot_that_did_not_run_has_its_reason_in_the_row():
     missed = world.not_run("j", at("01:00"), "missed", "no live node of its pool", count=3, first=at("00:00"))
     (row,) = runs_table([missed], reading=UTC_READING, links=LINKS, with_job=True, empty="").rows

@@ -129,10 +129,10 @@ def _attempt(run: RunView, before: RunView | None, reading: Reading) -> list[tup
         word = _HAPPENED.get(run.status, run.status.replace("_", " ").capitalize())
         more = f"{run.count} slots together" if run.count > 1 else ""
         rest = f": {run.reason}" if run.reason else ""
-        line = StoryLine(
-            what=word, rest=rest, at=reading.time(run.slot, seconds=True), more=more, tone=tone_of(run.status)
-        )
-        return [(run.slot, 1, line)]
+        later = before is not None  # an attempt in a queue comes after the one before it, not at its slot
+        at = f"attempt {run.attempt}" if later else reading.time(run.slot, seconds=True)
+        line = StoryLine(what=word, rest=rest, at=at, more=more, tone=tone_of(run.status))
+        return [(reading.now, 4, line) if later else (run.slot, 1, line)]
     over = before is not None and before.status == "lost"
     since = before.finished_at if over and before and before.finished_at else run.slot
     claimed = StoryLine(

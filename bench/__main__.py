@@ -32,6 +32,7 @@ SCENARIOS = {
     "next": "nexts",
     "start": "start",
     "service": "service",
+    "handover": "handover",
 }
 
 

@@ -135,11 +135,11 @@ def burst(url: str, *, due: int, nodes: int, max_running: int, within: float) ->
         )
 
 
-def load_ahead(store: Store, due: int, first: int = 0) -> int:
+def load_ahead(store: Store, due: int, first: int = 0, **options: Any) -> int:
     """Write jobs that fall due at one whole second, all of them before it comes."""
     lead = 1.5 + due / 3000 * max(1.0, load_now() / 2)
     instant = math.ceil(store.clock() / SECOND + lead) * SECOND
-    load_jobs(store, due, lambda number: daily_at(instant), first=first)
+    load_jobs(store, due, lambda number: daily_at(instant), first=first, **options)
     if store.clock() > instant - SECOND // 5:
         raise RuntimeError(f"the machine is too busy: {due} jobs were not written within {lead:.1f} s")
     return instant

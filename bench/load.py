@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from solocron.clock import SECOND, from_us
 from solocron.jobs.declaration import Declaration
@@ -35,12 +36,12 @@ def daily_at(instant: int) -> str:
     return f"{moment.second} {moment.minute} {moment.hour} * * *"
 
 
-def definition(expression: str, *, handler: str = HANDLER) -> Definition:
-    """A plain job: default policies, UTC."""
-    return Declaration.make(expression, {"name": "any"}).define("any", handler)[0]
+def definition(expression: str, *, handler: str = HANDLER, **options: Any) -> Definition:
+    """A plain job: default policies unless others are given, UTC."""
+    return Declaration.make(expression, {"name": "any", **options}).define("any", handler)[0]
 
 
-def load_jobs(store: Store, count: int, expression_of: Callable[[int], str], *, first: int = 0) -> None:
+def load_jobs(store: Store, count: int, expression_of: Callable[[int], str], *, first: int = 0, **options: Any) -> None:
     """Write `count` jobs through the store's own verb."""
     made: dict[str, Definition] = {}
     for start in range(first, first + count, BATCH):
@@ -49,7 +50,7 @@ def load_jobs(store: Store, count: int, expression_of: Callable[[int], str], *, 
         for number in numbers:
             expression = expression_of(number)
             if expression not in made:
-                made[expression] = definition(expression)
+                made[expression] = definition(expression, **options)
             wanted[job_name(number)] = made[expression]
         applied = store.update(By(Kind.JOB, tuple(wanted)), _definer(wanted))
         bad = [result for result in applied.results if result.verdict is not Verdict.APPLIED]

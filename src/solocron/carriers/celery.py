@@ -27,6 +27,18 @@ CONNECT_WITHIN = 2.0
 OPTIONS = frozenset({"queue", "priority", "routing_key", "exchange", "expires"})
 
 
+class _UnreadResult:
+    """Stands for the result of a task that nothing here waits for.
+
+    Celery's own would open the result backend, anew in each thread that publishes: a scan of every installed package.
+    """
+
+    ignored = True
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+
 class CeleryCarrier:
     """Publishes through an app's broker, on a connection of its own that confirms each message."""
 
@@ -76,6 +88,7 @@ class CeleryCarrier:
             try:
                 self.app.send_task(
                     task, task_id=message.id, retry=False, producer=self.app.amqp.Producer(connection),
+                    result_cls=_UnreadResult, add_to_parent=False,
                     **{**arguments, **options, "headers": {**(options.get("headers") or {}), **message.headers}},
                 )  # fmt: skip
             except BaseException:

@@ -163,3 +163,22 @@ def test_two_apps_of_celery_in_one_process_have_a_task_each(tmp_path: Path, capl
         tasks.append(app.tasks["solocron.run"])
     tasks[1]({"namespace": "three", "job": "x", "run": "x", "attempt": 1})
     assert "this worker serves two;" in caplog.text
+
+
+def test_a_publication_to_celery_opens_no_result_backend() -> None:
+    """Celery opens it anew in each thread, which took longer than the message itself."""
+    from celery import Celery
+
+    from solocron.carriers.celery import CeleryCarrier
+
+    class App(Celery):  # type: ignore[misc]
+        def _get_backend(self) -> Any:
+            raise AssertionError("nothing here waits for a result")
+
+    app = App("shop", broker="memory://", set_as_current=False)
+    carrier = CeleryCarrier(app, queue="cron")
+    carrier.publish(Message(id="x", namespace="n", job="j", run="j@1", attempt=1, key="", slot="", fence=1))
+    with app.connection_for_read() as connection, connection.SimpleQueue("cron") as queue:
+        (args, _, _) = queue.get_nowait().payload
+        assert args[0]["run"] == "j@1"
+    carrier.close()

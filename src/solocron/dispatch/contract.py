@@ -61,6 +61,8 @@ class Away:
     stopped: Callable[[], Stop | None]
     report: Callable[[dict[str, Any]], None]
     """Takes the progress and the output of the body so far."""
+    printed: Callable[[str], None]
+    """Takes the output of a body that ran in this process, beside the progress that it has reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,10 @@ class Running:
         """Record the progress that the body reports."""
         self.progress = progress
 
+    def printed(self, output: str) -> None:
+        """Record the output of a body that is over."""
+        self.progress = {**(self.progress or {}), "output": output}
+
 
 class _CallsUnderWay:
     """Claims that were sent and not replied to yet, and the unknown holds that one of them may still explain."""

@@ -174,6 +174,7 @@ class Execution:
             trusted_until=self._trusted_until,
             stopped=self.stopped,
             report=self.running.report,
+            printed=self.running.printed,
         )
 
     def _trusted_until(self) -> float:

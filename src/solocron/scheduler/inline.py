@@ -67,6 +67,12 @@ class Here:
         self._observed = [Observed(one, ended) for one in self.dispatchers.values()]
         self.dispatchers = dict(zip(self.dispatchers, self._observed, strict=True))
 
+    def keep_output(self) -> None:
+        """Keep what each body prints with its run. The streams are the process's, so only one may run at a time."""
+        from solocron.dispatch.printed import Printed
+
+        self.dispatchers = {kind: Printed(one) for kind, one in self.dispatchers.items()}
+
     def stop(self) -> None:
         """Interrupt what runs and what is still to come: the caller is gone."""
         for one in self._observed:

@@ -6,12 +6,14 @@ from math import inf
 
 from solocron import surroundings
 from solocron.clock import SECOND
+from solocron.dispatch.carrier import Message
 from solocron.engine.node import Node
 from solocron.errors import NotFoundError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import job_of
 from solocron.model.documents.session import Session
+from solocron.scheduler.inline import Here
 from solocron.scheduler.scheduler import Scheduler
 from solocron.stores.contract import Named
 from solocron.views import RunView
@@ -24,11 +26,16 @@ _SOON = 0.05
 
 
 def run_message(scheduler: Scheduler, run: str, attempt: int) -> RunView | None:
-    """Pick one attempt up and carry it out; None if it was picked up before, has ended, or was never handed over."""
+    """Pick one attempt up and carry it out; None if it was picked up before, has ended, or was never handed over.
+
+    What its body prints is kept with the run, and goes where it went before.
+    """
     namespace = scheduler._core.store.namespace
-    message = {"namespace": namespace, "job": job_of(run), "run": run, "attempt": attempt}
+    message = Message.read({"namespace": namespace, "job": job_of(run), "run": run, "attempt": attempt})
+    here = Here.on_thread()
+    here.keep_output()
     try:
-        return scheduler.carry_out(message)
+        return scheduler._carry_out(message, here)
     finally:
         scheduler._end_guest()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def keep_books(carrier: Carrier) -> Scheduler:
         """Write down that it began; a run that is told to wait does so until it is stopped."""
         with LEDGER.open("a") as ledger:
             ledger.write(f"{run.id} {run.attempt} {run.fence} {prepared == [os.getpid()]} {IMPORTED_BY}\n")
+        sys.stdout.write("reading the books\n")
+        run.progress(1, 2)
         while run.payload == "wait" and run.attempt == 1:
             run.check()
             time.sleep(0.05)

@@ -69,6 +69,9 @@ def test_a_pod_carries_a_run_out_and_a_killed_one_is_taken_over(shop: Any, clust
     first = scheduler.trigger("books")
     wait_until(lambda: scheduler.get_run(first).status == "succeeded", within=200, what="a Pod ran it")
     assert scheduler.get_run(first).result == "closed"
+    assert scheduler.get_run(first).output == "reading the books\n"
+    assert scheduler.get_run(first).progress == {"done": 1, "total": 2, "note": None}
+    assert "reading the books" in cluster.log(cluster.created[0]), "the log of the Pod has it too"
     second = scheduler.trigger("books", "wait")
     wait_until(lambda: any(line[0] == second for line in began()), within=120, what="the body began")
     pod = cluster.pods[cluster.created[-1]]

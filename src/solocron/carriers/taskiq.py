@@ -67,13 +67,17 @@ class TaskiqCarrier:
         self._send(message, str(message.target), **keyword_arguments(message))
 
     def _send(self, message: Message, task: str, *args: Any, **kwargs: Any) -> None:
+        from taskiq.exceptions import SendTaskError
         from taskiq.kicker import AsyncKicker
 
         labels = {**message.options.get("labels", {}), **message.headers}
         kicker: Any = AsyncKicker(task_name=task, broker=self._broker, labels=labels)
         with self._mutex:
             self._start()
-            self._await(kicker.with_task_id(message.id).kiq(*args, **kwargs))
+            try:
+                self._await(kicker.with_task_id(message.id).kiq(*args, **kwargs))
+            except SendTaskError as error:  # says only that it was not sent; the error of the broker says why
+                raise error.__cause__ or error from None
 
     def _start(self) -> None:
         """Start the loop and the broker, anew after a fork; a broker that does not start has taken nothing."""

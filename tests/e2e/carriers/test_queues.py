@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from solocron import InvalidError, Message, NotAccepted
+from solocron.carriers.celery import CeleryCarrier
 from solocron.carriers.dramatiq import DramatiqCarrier
 from solocron.carriers.rq import RQCarrier, carry_out
 from solocron.carriers.taskiq import TaskiqCarrier
@@ -115,16 +117,24 @@ def test_a_worker_carries_a_run_out_and_a_dead_one_is_taken_over(shop: Shop) -> 
     assert [str(view.status) for view in scheduler.runs("books")] == ["succeeded", "lost", "succeeded"]
 
 
-def make_away(kind: str) -> Any:
-    """A carrier whose broker cannot be reached."""
+def make_away(kind: str, url: str = AWAY) -> Any:
+    """A carrier whose broker cannot be reached, or refuses it."""
     if kind == "rq":
         import redis
         from rq import Queue
 
-        return RQCarrier(Queue("cron", connection=redis.Redis.from_url(AWAY)), scheduler="shop:scheduler")
+        return RQCarrier(Queue("cron", connection=redis.Redis.from_url(url)), scheduler="shop:scheduler")
+    if kind == "celery":
+        from celery import Celery
+
+        return CeleryCarrier(Celery("shop", broker=url, set_as_current=False))
+    if kind == "taskiq":
+        from taskiq_redis import ListQueueBroker
+
+        return TaskiqCarrier(ListQueueBroker(url))
     from dramatiq.brokers.redis import RedisBroker
 
-    return DramatiqCarrier(RedisBroker(url=AWAY))
+    return DramatiqCarrier(RedisBroker(url=url))
 
 
 class TestWhatGoesWrong:
@@ -132,6 +142,23 @@ class TestWhatGoesWrong:
     def test_a_broker_that_is_away_refuses_for_certain(self, kind: str) -> None:
         with pytest.raises(NotAccepted, match="no connection to the broker"):
             make_away(kind).publish(MESSAGE)
+
+    @pytest.mark.parametrize("kind", ["celery", "rq", "dramatiq"])
+    def test_wrong_credentials_are_a_certain_no_in_the_words_of_the_broker(
+        self, kind: str, redis_server: Redis
+    ) -> None:
+        url = redis_server.fresh_url().replace("redis://", "redis://clerk:wrong@")
+        with pytest.raises(NotAccepted, match=r"no connection to the broker: .*(password|WRONGPASS)"):
+            make_away(kind, url).publish(MESSAGE)
+
+    def test_taskiq_cannot_tell_a_broker_that_is_away_from_a_lost_answer(self) -> None:
+        """Its brokers connect with the first message, which is published again under the same id: a copy is dropped."""
+        carrier = make_away("taskiq")
+        try:
+            with pytest.raises(RedisConnectionError, match=r"127\.0\.0\.1:1"):
+                carrier.publish(MESSAGE)
+        finally:
+            carrier.close()
 
     def test_rq_replaces_a_message_that_it_has_given_up(self, redis_server: Redis) -> None:
         """RQ keeps a failed one under its id, and would refuse the copy that is published again for good."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from solocron import AsyncRun, InvalidError, Message, NotAccepted, Run, Scheduler
+from solocron import AsyncRun, InvalidError, Message, NotAccepted, Run, Scheduler, allow
 from solocron.cli import main
 from solocron.doctor.carriers import carriers
 from solocron.doctor.sight import look
@@ -152,6 +152,39 @@ class TestFollowed:
         assert main(["show", first.run, "--store", f"sqlite:///{tmp_path}/jobs.db"]) == 0
         table = capsys.readouterr().out.partition("\n\n")[2]
         assert ["failed" in table, "offered" in table] == [True, True]
+
+    def test_all_nodes_may_be_replaced_while_workers_work(self, make: Make) -> None:
+        """Ten bodies run in a worker while the only node stops and another one begins: none of them notices."""
+        queue, bodies = Queue(), list[tuple[str, int]]()
+        begun, may_end = threading.Semaphore(0), threading.Event()
+        old, new, worker = make(), make(), make()
+        for scheduler in (old, new, worker):
+
+            @scheduler.cron("0 3 1 1 *", name="books", run_in="queue", overlap=allow(10), retries=1)
+            def books(run: Run) -> str:
+                bodies.append((run.id, run.attempt))
+                begun.release()
+                may_end.wait(60)
+                run.check()
+                return "closed"
+
+            scheduler.carrier("queue", queue)
+        old.tick()
+        runs = [old.trigger("books") for _ in range(10)]
+        wait_until(lambda: old.tick() == [] and len(queue.messages) == 10, within=60, what="ten messages")
+        threads = [threading.Thread(target=worker.carry_out, args=(message,)) for message in queue.messages]
+        for thread in threads:
+            thread.start()
+        assert all(begun.acquire(timeout=60) for _ in threads)
+        old.stop("1s")
+        new.start()
+        wait_until(lambda: new.health().ready, within=60, what="the new node is ready")
+        may_end.set()
+        for thread in threads:
+            thread.join()
+        assert sorted(bodies) == sorted((run, 1) for run in runs)
+        assert {new.get_run(run).status for run in runs} == {"succeeded"}
+        assert len(queue.messages) == 10
 
     def test_a_worker_without_messages_sends_nothing(self, make: Make) -> None:
         """Neither before the first one nor once its session is over, two leases after the last one."""

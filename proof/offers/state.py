@@ -52,6 +52,8 @@ class Rules:
     """A pick-up whose answer was lost is repeated by its session."""
     pick_up_needs_live_session: bool = True
     """A pick-up commits only if its session is live in the same step."""
+    unknown_hold_is_given_back: bool = True
+    """A worker gives back a hold of its session that it does not know: a pick-up that it had given up came late."""
 
 
 @dataclass(frozen=True)

@@ -235,15 +235,19 @@ class OffersWorld:
         yield "tick (messages wait)" if delayed else "tick", not delayed, state
 
     def _beat(self, state: State, who: str, name: str) -> State:
-        """Renew; a node takes on a claim of its session that it does not know."""
+        """Renew. A node takes on a claim of its session that it does not know, and a worker gives it back."""
         state, reply = self._on_session(state, "renew", name, seen=0)
         process = _of(state, who)
         if reply is None:
             return with_process(state, who, process.lost())
         state = with_process(state, who, process._replace(trusted_until=state.now + LEASE))
-        for hold in state.job.active if who in NODES and not process.does else ():
-            if hold.session == name:
+        for hold in state.job.active if not process.does else ():
+            if hold.session == name and who in NODES:
                 return self._granted(state, who, hold)
+            if hold.session == name and self.offers.rules.unknown_hold_is_given_back:
+                ticket = (self.runs.index(hold.run), hold.attempt)
+                given_back = Request("gives back", who, name, ticket, hold.fence)
+                return self._apply(state, given_back, _shown(given_back))[0]
         return state
 
     # --- the store -----------------------------------------------------------------------------------------------
@@ -304,6 +308,8 @@ class OffersWorld:
         if request.op == "runs":
             done = finishing.Outcome.succeeded()
             return finishing.finish(job, run=run, fence=request.fence, outcome=done, now=now, resolve=_resolve)
+        if request.op == "gives back":
+            return finishing.hand_back(job, run=run, fence=request.fence, now=now, reason="late", resolve=_resolve)
         return finishing.take_over(job, session=request.session, now=now, reason="died", resolve=_resolve)
 
     def _checked(self, state: State, request: Request, change: Change, what: str) -> State:
@@ -331,7 +337,8 @@ class OffersWorld:
             ticket = (self.runs.index(hold.run), hold.attempt)
             if hold.fence in old:
                 continue
-            if hold.attempt != len(ended[ticket[0]]) + 1 or hold.attempt > self.offers.retries + 1:
+            given_back = ended[ticket[0]].count(Status.CANCELLED)  # which uses up no retry
+            if hold.attempt != len(ended[ticket[0]]) + 1 or hold.attempt > self.offers.retries + 1 + given_back:
                 raise Wrong("an attempt is claimed that is over, or a retry was used up by no crash", what)
             if hold.handing:
                 state = state._replace(handed=state.handed | {ticket})

@@ -29,8 +29,9 @@ def test_any_one_fault(retries: int) -> None:
         NONE._replace(kills=1, lost_answers=1, together=2),
         NONE._replace(delays=1, lost_answers=1, together=2),
         NONE._replace(forged_messages=1, doubled_messages=1, together=2),
+        NONE._replace(forged_messages=1, freezes=1, together=2),
     ],
-    ids=["frozen and doubled", "killed and no answer", "late and no answer", "forged and doubled"],
+    ids=["frozen and doubled", "killed and no answer", "late and no answer", "forged and doubled", "forged and frozen"],
 )
 def test_two_faults_that_meet(faults: Faults) -> None:
     _sound(explore(Offers(faults=faults)), 100)
@@ -50,6 +51,7 @@ def test_two_runs_of_one_job_do_not_overlap() -> None:
         Offers(runs=2, retries=1, faults=ONE),
         Offers(faults=Faults(together=3)),
         Offers(retries=1, faults=Faults(together=3)),
+        Offers(faults=Faults(together=4)),
         Offers(retries=1, faults=Faults(forged_messages=1, together=2)),
         Offers(),
     ],
@@ -63,7 +65,8 @@ class TestWithoutARule:
     """Those that processes keep; the rules of the document are mutants of their own."""
 
     def test_a_pick_up_whose_answer_was_lost_is_repeated(self) -> None:
-        rules = Rules(pick_up_is_repeated=False)
+        """Or its hold is given back, which costs an attempt: without either it stays for good."""
+        rules = Rules(pick_up_is_repeated=False, unknown_hold_is_given_back=False)
         report = explore(Offers(faults=NONE._replace(lost_answers=1, together=1), rules=rules))
         assert report.wrong == STUCK
         assert "picks up" in report.trace[-1]
@@ -73,3 +76,10 @@ class TestWithoutARule:
         report = explore(Offers(faults=NONE._replace(freezes=1, lost_messages=2, together=3), rules=rules))
         assert report.wrong == STUCK
         assert report.trace[-1].startswith("late: ")
+
+    def test_a_worker_gives_back_a_hold_that_it_does_not_know(self) -> None:
+        """Its pick-up was refused, and the first try of it, delayed on the way, is granted after the hand-over."""
+        rules = Rules(unknown_hold_is_given_back=False)
+        report = explore(Offers(faults=NONE._replace(forged_messages=1, freezes=1, together=2), rules=rules))
+        assert report.wrong == STUCK
+        assert any(step.startswith("late: ") for step in report.trace)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from solocron.client.job_documents import JobDocuments
 from solocron.errors import NotFoundError
 from solocron.model.change import Kind
-from solocron.model.documents.job import Job, WaitingRun
+from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.request import first_name
 from solocron.model.documents.run import Origin, Record, Status, group_of, job_of, key_of, shard_of
 from solocron.model.documents.session import Session, progress_of
@@ -17,7 +18,7 @@ from solocron.stores.contract import All, Named, Query
 from solocron.stores.paging import find_job, read_documents
 from solocron.views import HoldView, RunView
 
-__all__ = ["RunLookup", "offered_views", "running_views"]
+__all__ = ["RunLookup", "RunPayload", "offered_views", "running_views"]
 
 _WORST_FIRST = (Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED)
 
@@ -29,6 +30,15 @@ class _RunLook:
     job: Job | None
     held: list[RunView]
     records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPayload:
+    """What the function of a run gets."""
+
+    value: Any
+    own: bool
+    """False if it is that of the job."""
 
 
 class RunLookup:
@@ -62,6 +72,19 @@ class RunLookup:
         look = self._look(run)
         found = _latest(look, run)
         return (self.get(run)[0] if found is None else found[0]), _attempts(look, run)
+
+    def payload(self, run: str) -> RunPayload | None:
+        """Return the payload of a run that waits or runs; None once it has ended, for the log does not keep it."""
+        job = find_job(self._store, job_of(run)) if job_of(run) else None
+        if job is None:
+            return None
+        waiting = [one for waiting_run in job.waiting_runs for one in each(waiting_run)]
+        open_runs: list[Hold | WaitingRun] = [*job.active, *waiting]
+        for one in open_runs:
+            if _is_of(one.run, run):
+                own = one.payload is not None
+                return RunPayload(one.payload if own else job.definition.payload, own=own)
+        return None
 
     def running(self, jobs: Sequence[Job]) -> list[HoldView]:
         """Return what these jobs run, with what claims and sessions say of it."""

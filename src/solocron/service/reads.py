@@ -15,6 +15,7 @@ from solocron.client.job_listing import JobPage, WantedJobs
 from solocron.client.job_order import OrderBy
 from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import RunCursor, RunPage, WantedRuns
+from solocron.client.run_lookup import RunPayload
 from solocron.client.timeline import LaneKind
 from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
@@ -175,6 +176,10 @@ class Reads:
         """Return the last attempt of a run, all its attempts, and its steps."""
         last, attempts = self._client.whole_run(id)
         return last, attempts, steps_of(self._store, id)
+
+    def run_payload(self, id: str) -> RunPayload | None:
+        """Return the payload of a run that waits or runs; None once it has ended."""
+        return self._client.run_payload(id)
 
     def nodes(self, *, ended: bool, since: datetime | None = None) -> list[NodeView]:
         """Return the nodes; with `ended` also those whose end is on record, or was at `since` or later."""

@@ -118,7 +118,7 @@ def _ask(
     )
 
 
-_INCLUDE_RUN = choices("include", "values to show, if the role may see them", ("result",))
+_INCLUDE_RUN = choices("include", "values to show, if the role may see them", ("result", "payload"))
 _INCLUDE_JOB = choices("include", "values to show, if the role may see them", ("payload",))
 _RUNS = (
     choices("status", "only these", runs.STATUSES),

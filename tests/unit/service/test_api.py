@@ -43,7 +43,8 @@ def test_keys_are_those_of_the_command_line(world: World) -> None:
         key: status[key] for key in ("namespace", "jobs", "counts", "paused")
     }
     run = to_json(client.get_run(world.names["run"]))
-    assert get(world, f"/runs/{world.names['run']}").keys() - run.keys() == {"attempts", "steps", "story", "audit"}
+    more = {"payload", "attempts", "steps", "story", "audit"}
+    assert get(world, f"/runs/{world.names['run']}").keys() - run.keys() == more
     assert get(world, "/nodes", "state=ended")["items"][0].keys() == to_json(client.nodes(ended=True))[0].keys()
 
 

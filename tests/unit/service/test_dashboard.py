@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -244,6 +244,21 @@ def test_values_are_shown_to_those_who_may_and_only_if_they_ask(own: World, brow
     assert "&#34;sent&#34;: 3" not in browser.text(f"/runs/{run}")
     assert "&#34;sent&#34;: 3" in browser.text(f"/runs/{run}?show=values")
     assert "&#34;sent&#34;: 3" not in Browser(own, Role.READ).text(f"/runs/{run}?show=values")
+
+
+def test_the_payload_of_a_run_is_shown_until_it_has_ended(own: World, browser: Browser) -> None:
+    """The log keeps no payload: of a run that has ended, the page says so instead of showing the job's own."""
+    later = own.shop.scheduler.status().now + timedelta(days=9)
+    waiting = own.shop.scheduler.trigger("invoices", payload={"month": 3, "password": "hunter"}, at=later)
+    shown = browser.text(f"/runs/{waiting}?show=values")
+    assert ("&#34;month&#34;: 3" in shown, "hunter" in shown) == (True, False)
+    assert "&#34;month&#34;" not in browser.text(f"/runs/{waiting}")
+    assert "&#34;month&#34;" not in Browser(own, Role.READ).text(f"/runs/{waiting}?show=values")
+    over = browser.text(f"/runs/{own.names['run']}?show=values")
+    assert "It is on record while the run waits or runs; this one has ended." in over
+    asked = own.ask(f"/api/v1/runs/{quote(waiting)}", query="include=payload", role=Role.OPERATE).json
+    assert asked["payload"] == {"month": 3, "password": "***"}
+    assert own.ask(f"/api/v1/runs/{quote(waiting)}", role=Role.OPERATE).json["payload"] is None
 
 
 def test_the_part_of_a_page_has_a_tag_of_its_own(browser: Browser) -> None:

@@ -48,9 +48,9 @@ AT_MOST = {
     # A filter that no index answers: the third tells where the search was broken off.
     "/jobs/{job}/durations": 3,
     "/nodes/{session}": 4,
-    # Holds, sessions, the log, and for the slots to come which jobs are due and their documents; one more if the log
-    # is too dense to be listed.
-    "/timeline": 5,
+    # Holds, sessions, the log, and for the slots to come which jobs are due, their documents, and the pauses that keep
+    # them back; one more if the log is too dense to be listed.
+    "/timeline": 6,
     # Nodes, pauses, alarms, what is held, due, set aside, how many jobs bear which mark, and the open minute: eight
     # indexes, each at the cost of what it finds. One more names the paused jobs, if there are some, and one the last
     # tick of a pool without a node. To put them together would need a statement of its own in every store.

@@ -27,6 +27,8 @@ ORIGINS = tuple(Origin)
 class RunAnswer(RunView):
     """The last attempt of a run, with every attempt and step, what happened in order, and who acted on it."""
 
+    payload: Any
+    """What its function gets, if it was asked for; null once the run has ended: the log does not keep it."""
     attempts: tuple[RunView, ...]
     steps: tuple[StepView, ...]
     story: tuple[FactView, ...]
@@ -65,11 +67,19 @@ def run(call: ApiCall) -> RunAnswer:
     nodes = call.reads.nodes(ended=True, since=min(lost)) if lost else []
     return RunAnswer(
         **copied,
+        payload=_payload(call),
         attempts=tuple(shown_run(one, values=values) for one in attempts),
         story=tuple(_story(last, attempts, nodes)),
         audit=tuple(map(shown_act, call.reads.audit_of(last.run))),
         steps=tuple(replace(step, value=redacted(step.value) if values else None) for step in steps),
     )
+
+
+def _payload(call: ApiCall) -> Any:
+    """Return the payload of a run that has not ended, if the caller asks for it and may see it."""
+    wanted = call.sees_values and "payload" in call.given["include"]
+    found = call.reads.run_payload(call.names["run"]) if wanted else None
+    return None if found is None else redacted(found.value)
 
 
 def _story(last: RunView, attempts: Sequence[RunView], nodes: Sequence[NodeView]) -> list[FactView]:

@@ -81,7 +81,7 @@ def run(call: ApiCall) -> ShownPage:
         links=look.links,
         operates=call.operates,
         steps=_steps(steps, look, values=values),
-        values=(("result", _json(shown[-1].result)),) if values else (),
+        values=(("result", _json(shown[-1].result)), _payload(call, id)) if values else (),
         may_show_values=call.sees_values,
         output=output,
     )
@@ -106,6 +106,14 @@ def _steps(steps: list[StepView], look: Look, *, values: bool) -> TablePart | No
         rows.append(TableRow(cells=(TableCell(text=step.name, strong=True), TableCell(text=at), *value)))
     columns = (Column(title="step"), Column(title="finished"), *more)
     return TablePart(label="Steps", columns=columns, rows=tuple(rows), empty="None.")
+
+
+def _payload(call: ApiCall, id: str) -> tuple[str, str]:
+    """Return the payload of a run, with where it comes from."""
+    found = call.reads.run_payload(id)
+    if found is None:
+        return "payload", "It is on record while the run waits or runs; this one has ended."
+    return "payload" if found.own else "payload, the job's own", _json(redacted(found.value))
 
 
 def _json(value: object) -> str:

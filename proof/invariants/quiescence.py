@@ -13,7 +13,7 @@ from solocron.model.documents.request import is_of, job_named
 from solocron.model.documents.run import Origin, group_of
 from solocron.model.documents.session import Life, Session
 
-__all__ = ["DRAINED", "QUIESCENCE"]
+__all__ = ["DRAINED", "QUIESCENCE", "every_slot_is_accounted_for"]
 
 
 def i14_nothing_is_stuck(checker: Checker, patience: float) -> None:
@@ -56,7 +56,12 @@ def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
 
 
 def i5_every_slot_is_accounted_for(checker: Checker, _: float) -> None:
-    """Every slot up to the cursor has a record, lies in a summary, or is held or waiting in the document.
+    """Every slot up to the cursor has a record, lies in a summary, or is held or waiting in the document."""
+    every_slot_is_accounted_for(checker, "I5")
+
+
+def every_slot_is_accounted_for(checker: Checker, invariant: str) -> None:
+    """Raise a violation of this invariant for a slot up to a job's cursor of which the store knows nothing.
 
     Slots whose records may have been pruned are left out, and worlds in which a person changes what the slots are.
     """
@@ -79,7 +84,7 @@ def i5_every_slot_is_accounted_for(checker: Checker, _: float) -> None:
                     spans.append((record.first, record.slot))
         for slot in slots.between(max(job.incarnation, kept), job.cursor):
             if slot not in covered and not any(first <= slot <= last for first, last in spans):
-                raise Violation("I5", f"{job.name} {iso(slot)} has no record, is not held and does not wait")
+                raise Violation(invariant, f"{job.name} {iso(slot)} has no record, is not held and does not wait")
 
 
 def i6_nothing_is_recorded_twice(checker: Checker, _: float) -> None:

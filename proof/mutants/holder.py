@@ -30,6 +30,7 @@ from solocron.model.transitions.finishing import Outcome
 from solocron.stores.contract import Applied, Verdict
 from solocron.testing.simulation.database import Database
 from solocron.testing.simulation.seams import SimRng
+from tests.unit.engine import test_draining
 from tests.unit.engine import test_lease_protocol as protocol
 from tests.unit.face import test_carried_out
 
@@ -226,7 +227,7 @@ def _x61(bites: Bites) -> Patches:
 
     def leave(self: Attempts) -> tuple[bool, str | None]:
         busy = bool(self._running or self._leftovers)
-        bites(self._calls and not busy)
+        bites(not busy and self.lease.session is not None)
         return not busy, None if busy else self.lease.session
 
     return [(Runner, "__init__", make), (Attempts, "leave", leave)]
@@ -271,7 +272,7 @@ MUTANTS = [
         "an answer that comes after the session is closed starts a body",
         "I21",
         _x61,
-        Worlds({"drain": 5, "slow": 0.5}),
+        Check(test_draining.test_a_claim_that_is_answered_after_the_session_is_closed_starts_nothing, by="I21"),
     ),
     Mutant(
         "X-88",

@@ -38,6 +38,9 @@ CALENDARS = (*calendars.JOBS, *calendars.CALENDARS, *calendars.QUIESCENCE)
 ALARMS = ("alarms told", "alarms compared")
 """Checks of worlds whose nodes look for alarms."""
 
+GOING_BACK = ("i22_no_attempt_starts_twice", "i22_the_namespace_opens", "i22_every_slot_is_accounted_for")
+"""Checks of worlds in which the store goes back."""
+
 ENOUGH = 8.0
 """A strike that was to be expected so often and never came is off, not unlucky (one in three thousand)."""
 
@@ -166,6 +169,7 @@ class Summary:
     def invariants(self) -> tuple[str, ...]:
         """Those that these worlds can put to the test."""
         more = (EFFECTS if self.effects else ()) + (CALENDARS if self.enabled["calendars"] else ())
+        more += GOING_BACK if self.enabled["failover"] or self.enabled["restore"] else ()
         return INVARIANTS + more + (ALARMS if self.alarms >= ENOUGH else ())
 
     def ok(self, *, alone: bool = False) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -65,34 +66,34 @@ class Slow(MemoryStore):
             self.let_go.set()
 
 
-@pytest.fixture
-def bodies() -> list[str]:
-    return []
+class Case:
+    """Schedulers on one slow store, and what their bodies did."""
 
+    def __init__(self, hold: str) -> None:
+        self.store = Slow(hold)
+        self.bodies: list[str] = []
+        self.lost: list[Event] = []
 
-@pytest.fixture
-def lost() -> list[Event]:
-    return []
-
-
-@pytest.fixture
-def make(bodies: list[str], lost: list[Event], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    def make(store: Slow, node: str) -> Scheduler:
-        scheduler = Scheduler(store, node=node)
-        scheduler.every("1h", name="job", retries=1)(lambda: bodies.append(node))
-        scheduler.on("session lost", lost.append)
-        start = Runner.start
-
-        def started(self: Runner, *args: Any) -> bool:
-            try:
-                return start(self, *args)
-            finally:
-                store.answered.set()
-
-        monkeypatch.setattr(Runner, "start", started)
+    def make(self, node: str) -> Scheduler:
+        scheduler = Scheduler(self.store, node=node)
+        scheduler.every("1h", name="job", retries=1)(lambda: self.bodies.append(node))
+        scheduler.on("session lost", self.lost.append)
         return scheduler
 
-    return make
+    @contextmanager
+    def running(self) -> Iterator[Case]:
+        """Let the store know when an answer has been dealt with."""
+        start = Runner.start
+
+        def started(runner: Runner, *args: Any) -> bool:
+            try:
+                return start(runner, *args)
+            finally:
+                self.store.answered.set()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Runner, "start", started)
+            yield self
 
 
 def stopped_while_claiming(scheduler: Scheduler, store: Slow, grace: str) -> bool:
@@ -109,39 +110,35 @@ def job_in(store: Slow) -> Job:
 
 
 @pytest.mark.invariant("I21: after a drain nothing is left")
-def test_a_claim_that_is_answered_after_the_goodbye_starts_nothing(
-    make: Any, bodies: list[str], lost: list[Event]
-) -> None:
-    store = Slow("the answer")
-    assert stopped_while_claiming(make(store, "a"), store, "0s")
-    assert bodies == []
-    assert job_in(store).active == ()
-    make(store, "b").tick()
-    assert bodies == ["b"]
-    assert lost == []
+def test_a_claim_that_is_answered_after_the_session_is_closed_starts_nothing() -> None:
+    with Case("the answer").running() as case:
+        assert stopped_while_claiming(case.make("a"), case.store, "0s")
+        assert case.bodies == []
+        assert job_in(case.store).active == ()
+        case.make("b").tick()
+    assert case.bodies == ["b"]
+    assert case.lost == []
 
 
-def test_a_claim_that_arrives_after_the_goodbye_is_no_loss_of_the_lease(
-    make: Any, bodies: list[str], lost: list[Event]
-) -> None:
-    store = Slow("the request")
-    assert stopped_while_claiming(make(store, "a"), store, "0s")
-    assert (bodies, lost) == ([], [])
-    make(store, "b").tick()
-    assert bodies == ["b"]
+def test_a_claim_that_arrives_after_the_session_is_closed_is_no_loss_of_the_lease() -> None:
+    with Case("the request").running() as case:
+        assert stopped_while_claiming(case.make("a"), case.store, "0s")
+        assert (case.bodies, case.lost) == ([], [])
+        case.make("b").tick()
+    assert case.bodies == ["b"]
 
 
 @pytest.mark.invariant("I21: after a drain nothing is left")
-def test_what_a_claim_under_way_brings_is_handed_back_on_nobodys_account(make: Any, bodies: list[str]) -> None:
-    store = Slow("the answer until it drains")
-    scheduler = make(store, "a")
-    assert stopped_while_claiming(scheduler, store, "30s")
-    assert bodies == []
-    job = job_in(store)
-    assert job.active == ()
-    assert [waiting_run.tries for waiting_run in job.waiting_runs] == [0]
-    make(store, "b").tick()
-    assert bodies == ["b"]
+def test_what_a_claim_under_way_brings_is_handed_back_on_nobodys_account() -> None:
+    with Case("the answer until it drains").running() as case:
+        scheduler = case.make("a")
+        assert stopped_while_claiming(scheduler, case.store, "30s")
+        assert case.bodies == []
+        job = job_in(case.store)
+        assert job.active == ()
+        assert [waiting_run.tries for waiting_run in job.waiting_runs] == [0]
+        case.make("b").tick()
+    assert case.bodies == ["b"]
     assert [(run.status, run.reason, run.node) for run in scheduler.runs("job")] == [
         ("succeeded", None, "b"),
         ("cancelled", "handed back: its node shuts down", "a"),

@@ -43,7 +43,10 @@ def carrier(cluster: Cluster) -> Iterator[KubernetesCarrier]:
 
 
 @pytest.fixture
-def shop(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def shop(
+    request: pytest.FixtureRequest, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    monkeypatch.setenv("SHOP_PICKUP", getattr(request, "param", "5m"))
     monkeypatch.setenv("SHOP_STORE", f"sqlite:///{tmp_path}/shop.db")
     monkeypatch.setenv("SHOP_LEDGER", str(tmp_path / "ledger"))
     monkeypatch.setenv("PYTHONPATH", str(HERE))
@@ -97,6 +100,20 @@ def test_a_pod_that_is_evicted_records_the_end_and_the_next_one_goes_on(
     wait_until(lambda: scheduler.get_run(run).status == "succeeded", within=200, what="the next Pod ran it")
     assert cluster.pods[name].wait() == 130
     assert str(scheduler.attempts(run)[0].status) == "cancelled", cluster.log(name)
+
+
+@pytest.mark.parametrize("shop", ["500ms"], indirect=True)
+def test_a_pod_that_never_starts_has_its_reason_in_the_run(shop: Any, cluster: Cluster) -> None:
+    """The carrier is asked when the offer lapses, and the Job that waits is left as it is."""
+    scheduler = shop.scheduler
+    cluster.scheduled = False
+    scheduler.start()
+    wait_until(lambda: scheduler.jobs(), within=120, what="the job is registered")
+    run = scheduler.trigger("books")
+    says = "times: its Pod cannot be scheduled: Unschedulable: 0/3 nodes have a GPU"
+    wait_until(lambda: str(scheduler.get_run(run).reason).endswith(says), within=120, what="the reason is there")
+    assert scheduler.get_run(run).status == "offered"
+    assert len(cluster.created) == 1
 
 
 def test_the_job_says_what_the_message_and_the_decorator_say(cluster: Cluster, carrier: KubernetesCarrier) -> None:

@@ -11,6 +11,7 @@ from solocron.model.change import Change, Kind
 from solocron.model.documents.session import begin, renew
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
 from solocron.stores.swap.store import SwapStore
+from solocron.testing.conformance import Clients
 from solocron.testing.conformance.kit import job, note, put, write
 from solocron.testing.faults.victim import MINE
 
@@ -63,3 +64,24 @@ def test_other_documents_wait_for_nothing(keys: BluntKeys) -> None:
     store = SwapStore(keys)
     put(store, job("j"))
     assert keys.behind == 900 * MILLISECOND
+
+
+@pytest.mark.parametrize("calls", range(6))
+def test_the_suite_shifts_every_client_although_the_second_turns_meanwhile(calls: int) -> None:
+    """A clock of whole seconds leaps by one when it turns, which must not look like a store that shifts all at once."""
+    shared, left = SharedKeys(), [calls]
+
+    class LeapingKeys(MemoryKeys):
+        def ask_time(self) -> str:
+            left[0] -= 1
+            return super().ask_time()
+
+        def now(self) -> int:
+            return super().now() - (SECOND if left[0] >= 0 else 0)
+
+    clients = Clients(lambda namespace="default": SwapStore(LeapingKeys(shared)))
+    a, b = clients.new(), clients.new()
+    clients.advance(SECOND)
+    left[0] = -1
+    assert abs(a.clock() - b.clock()) < SECOND // 4
+    clients.close()

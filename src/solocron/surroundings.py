@@ -154,7 +154,13 @@ _warned: set[str] = set()
 
 
 def check_platform(environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse a node where the process is frozen after each response; warn where it may be."""
+    """Refuse a node where the process, or all of its threads, are frozen after each response; warn where it may be."""
+    uwsgi = sys.modules.get("uwsgi")  # made by the server itself, and only inside of it
+    if uwsgi is not None and not getattr(uwsgi, "has_threads", True):
+        raise ConfigurationError(
+            "this is uWSGI without threads, in which a node stands still between requests and loses its lease. Nothing "
+            "was started; add --enable-threads, which uWSGI has by itself from 2.0.30 on."
+        )
     if environ.get("AWS_LAMBDA_FUNCTION_NAME"):
         raise ConfigurationError(
             "this is AWS Lambda, which freezes the process after each response: a node would lose its lease in the "

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -79,6 +81,20 @@ def test_on_lambda_a_node_is_refused_and_a_tick_is_not(scheduler: Scheduler, mon
         scheduler.start()
     assert not scheduler.health().alive
     assert scheduler.tick() == []
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_in_uwsgi_without_threads_a_node_is_refused(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """It stood still between requests: two silent nodes, no run, and a lost lease with each request."""
+    monkeypatch.setitem(sys.modules, "uwsgi", SimpleNamespace(has_threads=threads))
+    if not threads:
+        with pytest.raises(ConfigurationError, match=r"uWSGI without threads.*Nothing was started; add --enable-thr"):
+            scheduler.start()
+    else:
+        scheduler.start()
+    assert scheduler.health().alive == bool(threads)
 
 
 def test_on_cloud_run_a_node_is_warned_of_once_unless_its_processor_is_always_there(

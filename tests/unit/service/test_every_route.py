@@ -8,6 +8,7 @@ from solocron.service.roles import Role, RouteAccess, is_allowed
 from solocron.service.route import Route
 from solocron.service.routes import API, ROUTES
 from tests.unit.service.kit import World, path_of, query_of
+from tests.unit.service.kit import world as open_world
 
 EVERY = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 SAFE = {
@@ -100,6 +101,8 @@ def test_every_response_has_the_whole_set_of_headers(world: World, route: Route,
 def test_head_is_get_without_a_body(world: World, route: Route) -> None:
     if route.method != "GET":
         return
+    if route.form:  # its rate must not be used up by one of the two
+        world = open_world()
     path, query = path_of(route, world.names), query_of(route)
     found, whole = world.ask(path, method="HEAD", query=query), world.ask(path, query=query)
     assert (found.status, found.response.body) == (whole.status, b"")

@@ -74,9 +74,8 @@ def away(postgres: Postgres, seconds: float) -> None:
         postgres.start()
 
 
-@pytest.mark.parametrize(
-    ("period", "seconds"), [("6s", 10), pytest.param("20s", 180, marks=pytest.mark.long, id="for minutes")]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("period", "seconds"), [("6s", 10), ("20s", 180)], ids=["for seconds", "for minutes"])
 def test_an_outage_is_one_post_raised_and_one_cleared(
     watched: Watched, server: Server, postgres: Postgres, period: str, seconds: float
 ) -> None:

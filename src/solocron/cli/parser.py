@@ -34,7 +34,7 @@ COMMANDS: dict[str, str] = {
     "health": "say whether the nodes of this machine are alive, for probes",
     "namespaces": "list the namespaces of the store",
     "status": "show nodes, what runs, and the last 24 hours",
-    "top": "watch the fleet at work: nodes, runs, what comes next, alarms",
+    "top": "watch the fleet at work: nodes, carriers, runs, what comes next, alarms",
     "next": "show the next slots of a job or an expression",
     "explain": "say in words what an expression does",
     "plan": "show what the coming days hold: load, herds, clock changes, limits",

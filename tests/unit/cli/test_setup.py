@@ -30,6 +30,6 @@ def test_a_setup_that_fails_is_one_line_and_nothing_starts(cli: Cli, write: Writ
     for command in ("tick", "run"):
         answer = cli(command, "shop_sad")
         assert answer.code == 2
-        assert "setup shop_sad.boot failed: OSError('no settings'). Nothing was started." in answer.err
+        assert "setup shop_sad:boot failed: OSError('no settings'). Nothing was started." in answer.err
         assert "shop_sad.py, line 11" in answer.err
         assert "Traceback" not in answer.err

@@ -27,7 +27,7 @@ def world(seed: int) -> Options:
     drawn = draw(seed, nodes=4)
     return replace(
         drawn, hours=0.1, jobs=1, effects=2, poison=0.0, request=0.0, lease=6.0, freeze=40.0, kill=60.0, partition=90.0,
-        lost_reply=0.03, late_request=0.02, failover=0.0, restore=0.0,
+        lost_reply=0.03, late_request=0.02, failover=0.0, restore=0.0, chain=False,
     )  # fmt: skip
 
 

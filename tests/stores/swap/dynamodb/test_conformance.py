@@ -16,7 +16,10 @@ from tests.stores import oracle
 from tests.stores.swap.breaking import break_text
 
 
+@pytest.mark.long
 class TestDynamoKeys(KeyStoreConformance):
+    """Half a minute; the suite of the store, below, goes through the same calls in every run of the tests."""
+
     @pytest.fixture
     def make_keys(self, dynamodb: DynamoDB) -> MakeKeys:
         url = dynamodb.fresh_url()

@@ -13,7 +13,7 @@ from solocron.model.change import Kind
 from solocron.stores.contract import All, Store, Verdict
 from solocron.stores.swap.key_store import ABSENT, Stale, Swapped
 from solocron.stores.swap.nats import NatsStore
-from solocron.stores.swap.nats.connection import _packed
+from solocron.stores.swap.nats.connection import NatsConnection, _packed
 from solocron.stores.swap.nats.keys import NatsKeys
 from solocron.stores.url import make_store, parse
 from solocron.testing.conformance.kit import get, job, put
@@ -187,3 +187,22 @@ def test_the_certificate_is_verified_unless_the_url_says_otherwise(start_server:
     with opened(f"{url}?insecure_tls=1") as careless:
         assert get(careless, Kind.JOB, "j") == job("j")
         assert {check.level for check in careless.checks() if check.name == "encryption"} == {"WARN"}
+
+
+def test_a_read_over_a_connection_that_was_reset_is_sent_again(nats: Nats, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call after a server had been silent failed when the reset came with the sending."""
+    store = NatsStore(parse(nats.fresh_url()))
+    store.open()
+    put(store, job("j"))
+    send, resets = NatsConnection._send, [ConnectionResetError(104, "Connection reset by peer")]
+
+    def reset(self: NatsConnection, packed: bytes) -> None:
+        if resets:
+            self.close()
+            raise self._away(resets.pop())
+        send(self, packed)
+
+    monkeypatch.setattr(NatsConnection, "_send", reset)
+    assert [doc.name for doc in store.read(All(Kind.JOB))] == ["j"]
+    assert not resets
+    store.close()

@@ -213,15 +213,15 @@ class NatsStream:
 
     def api(self, what: str, body: Mapping[str, Any], connection: NatsConnection | None = None) -> dict[str, Any]:
         """Make a call of JetStream's API that may be repeated."""
-        again = connection is None
         sent = self.time.begin_call()
+        link = connection or self.connection()
         try:
-            link = connection or self.connection()
             reply = link.request([Outgoing(f"$JS.API.{what}", json.dumps(body).encode())], self.address.timeout)
-        except Lost as error:
-            broke = connection is None and self._connection is not None and self._connection.broken.is_set()
-            if again and broke:
+        except (Lost, StoreUnavailable) as error:
+            if connection is None and link.broken.is_set():
                 return self.api(what, body, self.connection())
+            if isinstance(error, StoreUnavailable):
+                raise
             raise StoreUnavailable(f"{self.url} did not reply: {error}; nothing was written.") from None
         found = self._understood(reply)
         if isinstance(found.get("ts"), str):

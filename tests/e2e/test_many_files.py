@@ -10,7 +10,7 @@ from tests.servers import Server
 MORE_THAN_SELECT_TAKES = 1_100
 
 
-@pytest.mark.parametrize("server", ["postgres", "mariadb"])
+@pytest.mark.parametrize("server", ["postgres", "mariadb", "etcd"])
 def test_a_node_starts_and_runs_with_more_files_open_than_select_takes(
     server: str, make_fleet: MakeFleet, request: pytest.FixtureRequest
 ) -> None:

@@ -15,6 +15,7 @@ say goodbye in the parent's name.
 from __future__ import annotations
 
 import os
+import selectors
 import threading
 import time
 from collections.abc import Hashable
@@ -23,10 +24,13 @@ from weakref import WeakSet, WeakValueDictionary
 
 from solocron.stores import forking
 
-__all__ = ["Stock", "StockedLink", "bequeath", "stock_of"]
+__all__ = ["Stock", "StockedLink", "bequeath", "has_spoken", "stock_of"]
 
 IDLE_FOR = 60.0
 """Seconds after which an idle connection is closed."""
+
+# Not `select`, which refuses descriptors above 1,023; only Windows, where it has no such limit, lacks `poll`.
+_Look: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class StockedLink(Protocol):
@@ -127,6 +131,13 @@ def _outdated(links: list[tuple[L, float]], least: int, now: float) -> list[L]:
     while len(links) > least and now - links[0][1] > IDLE_FOR:
         found.append(links.pop(0)[0])
     return found
+
+
+def has_spoken(descriptor: int) -> bool:
+    """Return whether a socket can be read, or is at its end, without waiting."""
+    with _Look() as look:
+        look.register(descriptor, selectors.EVENT_READ)
+        return bool(look.select(0))
 
 
 def _is_stale(link: StockedLink) -> bool:

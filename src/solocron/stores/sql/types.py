@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import selectors
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,13 +10,10 @@ from typing import Any
 from solocron.stores.contract import Named, Which
 from solocron.stores.drafts import Row, Written
 
-__all__ = ["Committed", "SqlLink", "arrange", "has_spoken"]
+__all__ = ["Committed", "SqlLink", "arrange"]
 
 
 _new = tuple.__new__  # the constructor of a named tuple costs three times as much
-
-# Not `select`, which refuses descriptors above 1,023; only Windows, where it has no such limit, lacks `poll`.
-_Look: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 @dataclass(slots=True)
@@ -64,13 +60,6 @@ class SqlLink(ABC):
 
 def _uncounted(name: str) -> None:
     """An idle connection sends nothing."""
-
-
-def has_spoken(descriptor: int) -> bool:
-    """Whether a socket can be read, or is at its end, without waiting."""
-    with _Look() as look:
-        look.register(descriptor, selectors.EVENT_READ)
-        return bool(look.select(0))
 
 
 def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:

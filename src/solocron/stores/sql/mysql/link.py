@@ -13,7 +13,8 @@ from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
 from solocron.stores.sql.rows import COLUMNS
 from solocron.stores.sql.statements import Statement
-from solocron.stores.sql.types import SqlLink, has_spoken
+from solocron.stores.sql.types import SqlLink
+from solocron.stores.stock import has_spoken
 from solocron.stores.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import StoreUrl
 

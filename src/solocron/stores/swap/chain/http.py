@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from solocron.stores.certificates import refusal
 from solocron.stores.contract import Check
 from solocron.stores.stock import Stock, stock_of
 from solocron.stores.swap.address import tls_context
+from solocron.stores.swap.http_wire import HttpWire
 from solocron.stores.swap.key_store import Lost
 from solocron.stores.swap.server_time import ServerTime, Sharpener, time_of
 from solocron.stores.url import StoreUrl
@@ -74,24 +74,6 @@ class HttpReply:
     headers: Mapping[str, str]
     """By names in lower case."""
     body: bytes
-
-
-class HttpWire:
-    """One connection that is kept between calls."""
-
-    def __init__(self, connection: HTTPConnection) -> None:
-        self.connection = connection
-
-    def is_stale(self) -> bool:
-        """Return whether the other side has closed it, or sent what no call waited for."""
-        sock = self.connection.sock
-        return sock is None or bool(select.select([sock], [], [], 0)[0])
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def discard(self) -> None:
-        self.connection.close()
 
 
 class HttpLink:

@@ -20,6 +20,8 @@ __all__ = ["EtcdFacts", "ask_facts", "capabilities_of", "checks_of", "refuse"]
 _OLDEST = (3, 4)
 _FAULTY = ((3, 5, 0), (3, 5, 2))
 """Releases that can lose or corrupt data when they crash."""
+_HASTY_ALONE = (((3, 4, 0), (3, 4, 20)), ((3, 5, 0), (3, 5, 4)))
+"""Releases of which a single member may reply before its log has the commit (etcd issue 14370)."""
 _LARGE = 1_500_000_000
 """Bytes: three quarters of the default quota, at which the whole cluster stops."""
 _SLACK = 200_000_000
@@ -78,6 +80,12 @@ def capabilities_of(facts: EtcdFacts, clock: ServerTime) -> Capabilities:
     """Return the tier, and how well the time is known: etcd tells whole seconds."""
     if _FAULTY[0] <= facts.release <= _FAULTY[1]:
         why = f"etcd {facts.version} can lose data when it crashes; 3.5.3 has the fix"
+        return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=clock.width)
+    if facts.members == 1 and any(first <= facts.release <= last for first, last in _HASTY_ALONE):
+        why = (
+            f"a single member of etcd {facts.version} may reply before its log has the commit, and lose it in a crash; "
+            "3.4.21 and 3.5.5 have the fix"
+        )
         return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=clock.width)
     why = "etcd replies after a majority has synced the commit to disk, and its transactions are strictly serializable"
     return Capabilities(tier=Tier.A, why=why, notifies=True, clock_within=clock.width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import select
 import ssl
 import time
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from solocron.errors import StoreError, StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
 from solocron.stores.stock import Stock, stock_of
 from solocron.stores.swap.etcd.address import EtcdAddress
+from solocron.stores.swap.http_wire import HttpWire
 from solocron.stores.swap.key_store import Lost
 from solocron.stores.swap.server_time import ServerTime, time_of
 
@@ -41,24 +41,13 @@ class EtcdFull(StoreRefused):
     """The quota is used up: etcd takes no transactions any more, not even those that only read."""
 
 
-class EtcdWire:
+class EtcdWire(HttpWire):
     """One connection, and which cluster it leads to once that has told."""
 
     def __init__(self, connection: HTTPConnection, host: tuple[str, int]) -> None:
-        self.connection = connection
+        super().__init__(connection)
         self.host = host
         self.server = ""
-
-    def is_stale(self) -> bool:
-        """Return whether the other side has closed it, or sent what no call waited for."""
-        sock = self.connection.sock
-        return sock is None or bool(select.select([sock], [], [], 0)[0])
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def discard(self) -> None:
-        self.connection.close()
 
 
 class EtcdLink:

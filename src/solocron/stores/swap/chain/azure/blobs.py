@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from html import unescape
 from urllib.parse import unquote
 
-from solocron.clock import MILLISECOND
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.stores.contract import Capabilities, Check, Tier
+from solocron.stores.contract import Check, Tier
 from solocron.stores.swap.chain.azure.address import AzureAddress
-from solocron.stores.swap.chain.http import HttpLink, HttpReply, encryption_checks
+from solocron.stores.swap.chain.http import HttpReply
+from solocron.stores.swap.chain.service import ServiceObjects
 from solocron.stores.swap.key_store import KeyLimits, Lost
 
 __all__ = ["AzureBlobs"]
@@ -21,29 +21,16 @@ _WHY = "Azure Blob Storage is strongly consistent and durable by the vendor's wo
 _TAKEN = ("BlobAlreadyExists", "ConditionNotMet", "UnauthorizedBlobOverwrite")
 
 
-class AzureBlobs:
+class AzureBlobs(ServiceObjects):
     """One client of a folder of blobs."""
 
     limits = _LIMITS
+    tier = Tier.B
+    why = _WHY
 
     def __init__(self, address: AzureAddress) -> None:
+        super().__init__(address.http)
         self.address = address
-        self.link = HttpLink(address.http, lambda: self.get("identity"))
-
-    @property
-    def url(self) -> str:
-        return self.link.url
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(tier=Tier.B, why=_WHY, notifies=False, clock_within=self.link.time.width)
-
-    def open(self) -> None:
-        """Ask for a blob: a container that is not there, or a wrong key, is told now."""
-        self.get("identity")
-
-    def close(self) -> None:
-        self.link.close()
 
     def create(self, name: str, content: bytes) -> bool:
         headers = {
@@ -96,23 +83,10 @@ class AzureBlobs:
         if reply.status not in (200, 202, 404):
             raise self._refusal(reply, _code(reply))
 
-    def now(self) -> int:
-        return self.link.now()
-
-    def sharpen(self, within: int) -> None:
-        self.link.sharpen(within)
-
     def checks(self) -> Sequence[Check]:
         address = self.address
         found = [Check("container", "OK", f"{address.container} of {address.account}: {_WHY}")]
-        told = f"known to {self.link.time.width / MILLISECOND:.0f} ms; the service tells whole seconds"
-        found.append(
-            Check("time", "OK", f"{told}, and a node asks when they turn; a takeover may take a second longer")
-        )
-        if self.link.busy:
-            told = f"{self.link.busy} calls of this process met a busy service"
-            found.append(Check("throttled", "WARN", told, "give Solocron a storage account of its own"))
-        return [*found, *encryption_checks(address.http)]
+        return [*found, *self._shared_checks(throttled="give Solocron a storage account of its own")]
 
     def _refusal(self, reply: HttpReply, code: str) -> Exception:
         """Return what a reply means that is neither success nor an answer: nothing was done."""

@@ -5,42 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from solocron.clock import MILLISECOND
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.stores.contract import Capabilities, Check, Tier
+from solocron.stores.contract import Check
 from solocron.stores.swap.chain.firebase.address import FirebaseAddress
-from solocron.stores.swap.chain.http import HttpLink, HttpReply, encryption_checks
+from solocron.stores.swap.chain.http import HttpReply
+from solocron.stores.swap.chain.service import ServiceObjects
 from solocron.stores.swap.key_store import KeyLimits, Lost
 
 __all__ = ["FirebaseStrings"]
 
 _LIMITS = KeyLimits(keys=1_000, bytes=2_000_000, value=1_000_000)
-_WHY = "the suites have run on a stand-in of Solocron's own only"
 
 
-class FirebaseStrings:
+class FirebaseStrings(ServiceObjects):
     """One client of a path. An empty string would not be there, so each begins with a mark."""
 
     limits = _LIMITS
 
     def __init__(self, address: FirebaseAddress) -> None:
+        super().__init__(address.http)
         self.address = address
-        self.link = HttpLink(address.http, lambda: self.get("identity"))
-
-    @property
-    def url(self) -> str:
-        return self.link.url
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(tier=Tier.C, why=_WHY, notifies=False, clock_within=self.link.time.width)
-
-    def open(self) -> None:
-        """Ask for a string: a database that is not there, or a wrong secret, is told now."""
-        self.get("identity")
-
-    def close(self) -> None:
-        self.link.close()
 
     def create(self, name: str, content: bytes) -> bool:
         body = json.dumps(f"={content.decode()}").encode()
@@ -78,19 +62,11 @@ class FirebaseStrings:
         if reply.status != 200:
             raise self._refusal(reply)
 
-    def now(self) -> int:
-        return self.link.now()
-
-    def sharpen(self, within: int) -> None:
-        self.link.sharpen(within)
-
     def checks(self) -> Sequence[Check]:
         remedy = "run the suite on a database of your own, see the page on object stores"
-        told = f"known to {self.link.time.width / MILLISECOND:.0f} ms; the service tells whole seconds"
         return [
-            Check("database", "WARN", f"{self.address.path}: {_WHY}", remedy),
-            Check("time", "OK", f"{told}, and a node asks when they turn; a takeover may take a second longer"),
-            *encryption_checks(self.address.http),
+            Check("database", "WARN", f"{self.address.path}: {self.why}", remedy),
+            *self._shared_checks(),
         ]
 
     def _refusal(self, reply: HttpReply) -> Exception:

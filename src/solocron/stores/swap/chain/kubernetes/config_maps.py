@@ -9,48 +9,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from solocron.clock import MILLISECOND
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.stores.contract import Capabilities, Check, Tier
-from solocron.stores.swap.chain.http import HttpLink, HttpReply, encryption_checks
+from solocron.stores.contract import Check
+from solocron.stores.swap.chain.http import HttpReply
 from solocron.stores.swap.chain.kubernetes.address import ClusterAddress
+from solocron.stores.swap.chain.service import ServiceObjects
 from solocron.stores.swap.key_store import KeyLimits, Lost
 
 __all__ = ["ConfigMaps"]
 
 _LIMITS = KeyLimits(keys=500, bytes=500_000, value=300_000)
 """An object may have a megabyte, and JSON in JSON doubles every quotation mark."""
-_WHY = "the suites have run on a stand-in of Solocron's own only"
 _FOLDER = "solocron-folder"
 _NAME = "solocron-name"
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _PAGE = 500
 
 
-class ConfigMaps:
+class ConfigMaps(ServiceObjects):
     """One client of a namespace of the cluster."""
 
     limits = _LIMITS
 
     def __init__(self, address: ClusterAddress) -> None:
+        super().__init__(address.http)
         self.address = address
-        self.link = HttpLink(address.http, lambda: self.get("identity"))
         self._path = f"{address.http.base}/api/v1/namespaces/{address.namespace}/configmaps"
-
-    @property
-    def url(self) -> str:
-        return self.link.url
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(tier=Tier.C, why=_WHY, notifies=False, clock_within=self.link.time.width)
-
-    def open(self) -> None:
-        """Ask for an object: a missing right, or a wrong token, is told now."""
-        self.get("identity")
-
-    def close(self) -> None:
-        self.link.close()
 
     def create(self, name: str, content: bytes) -> bool:
         folder = f"{name.rpartition('/')[0]}/"
@@ -110,19 +94,11 @@ class ConfigMaps:
     def _label(self, folder: str) -> str:
         return hashlib.blake2b(f"{self.address.prefix}/{folder}".encode(), digest_size=16).hexdigest()
 
-    def now(self) -> int:
-        return self.link.now()
-
-    def sharpen(self, within: int) -> None:
-        self.link.sharpen(within)
-
     def checks(self) -> Sequence[Check]:
         remedy = "run the suite on a cluster of your own, see the page on object stores"
-        told = f"known to {self.link.time.width / MILLISECOND:.0f} ms; the API tells whole seconds"
         return [
-            Check("cluster", "WARN", f"namespace {self.address.namespace}: {_WHY}", remedy),
-            Check("time", "OK", f"{told}, and a node asks when they turn; a takeover may take a second longer"),
-            *encryption_checks(self.address.http),
+            Check("cluster", "WARN", f"namespace {self.address.namespace}: {self.why}", remedy),
+            *self._shared_checks("the API"),
         ]
 
     def _refusal(self, reply: HttpReply) -> Exception:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from html import unescape
 
-from solocron.clock import MILLISECOND
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.stores.contract import Capabilities, Check, Tier
-from solocron.stores.swap.chain.http import HttpLink, HttpReply, encryption_checks
+from solocron.stores.contract import Check
+from solocron.stores.swap.chain.http import HttpReply
 from solocron.stores.swap.chain.s3.address import BucketAddress
 from solocron.stores.swap.chain.s3.signing import GOOGLE
+from solocron.stores.swap.chain.service import STAND_IN, ServiceObjects
 from solocron.stores.swap.key_store import KeyLimits, Lost
 
 __all__ = ["BucketObjects"]
@@ -21,39 +21,18 @@ _NO_LOGIN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "Inv
 _SKEWED = "RequestTimeTooSkewed"
 
 
-class BucketObjects:
+class BucketObjects(ServiceObjects):
     """One client of a folder of objects."""
 
     limits = _LIMITS
 
     def __init__(self, address: BucketAddress) -> None:
+        super().__init__(address.http)
         self.address = address
-        self.link = HttpLink(address.http, lambda: self.get("identity"))
         google = address.dialect is GOOGLE
-        self._vendor = "Google Cloud Storage" if google else "Amazon S3"
+        vendor = "Google Cloud Storage" if google else "Amazon S3"
+        self.why = f"{vendor} is strongly consistent and durable by the vendor's word, but {STAND_IN}"
         self._absent = {"x-goog-if-generation-match": "0"} if google else {"If-None-Match": "*"}
-
-    @property
-    def url(self) -> str:
-        return self.link.url
-
-    @property
-    def _why(self) -> str:
-        return (
-            f"{self._vendor} is strongly consistent and durable by the vendor's word, but the suites have run on a "
-            "stand-in of Solocron's own only"
-        )
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(tier=Tier.C, why=self._why, notifies=False, clock_within=self.link.time.width)
-
-    def open(self) -> None:
-        """Ask for an object: a bucket that is not there, or a wrong key, is told now."""
-        self.get("identity")
-
-    def close(self) -> None:
-        self.link.close()
 
     def create(self, name: str, content: bytes) -> bool:
         headers = {**self._absent, "Content-Type": "application/json"}
@@ -106,23 +85,10 @@ class BucketObjects:
         if reply.status not in (200, 204, 404):
             raise self._refusal(reply, _code(reply))
 
-    def now(self) -> int:
-        return self.link.now()
-
-    def sharpen(self, within: int) -> None:
-        self.link.sharpen(within)
-
     def checks(self) -> Sequence[Check]:
         remedy = "run the suite on a bucket of your own, see the page on object stores"
-        found = [Check("bucket", "WARN", f"{self.address.bucket}: {self._why}", remedy)]
-        told = f"known to {self.link.time.width / MILLISECOND:.0f} ms; the service tells whole seconds"
-        found.append(
-            Check("time", "OK", f"{told}, and a node asks when they turn; a takeover may take a second longer")
-        )
-        if self.link.busy:
-            told = f"{self.link.busy} calls of this process met a busy service"
-            found.append(Check("throttled", "WARN", told, "give each namespace a folder or a bucket of its own"))
-        return [*found, *encryption_checks(self.address.http)]
+        found = [Check("bucket", "WARN", f"{self.address.bucket}: {self.why}", remedy)]
+        return [*found, *self._shared_checks(throttled="give each namespace a folder or a bucket of its own")]
 
     def _refusal(self, reply: HttpReply, code: str) -> Exception:
         """Return what a reply means that is neither success nor an answer: nothing was done."""

@@ -25,9 +25,10 @@ class Served:
         self.port, self.said_in = free_port(), folder / "said"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SOLOCRON_", "FLASK_"))}
         path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+        program = [sys.executable] if argv[0].startswith("/") else [sys.executable, "-m"]
         with self.said_in.open("wb") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *(word.format(port=self.port) for word in argv)],
+                [*program, *(word.format(port=self.port) for word in argv)],
                 cwd=folder,
                 env={**kept, "PYTHONPATH": path, **environment},
                 stdout=said,
@@ -69,7 +70,7 @@ class Served:
 
 @contextmanager
 def serving(*argv: str, folder: Path, **environment: str) -> Iterator[Served]:
-    """Start `python -m ARGV`, in which `{port}` is its port, and kill all of it at the end."""
+    """Start `python -m ARGV` or the script at ARGV's path; `{port}` is its port. Kill all of it at the end."""
     server = Served(list(argv), folder, environment)
     try:
         wait_until(server.listens, within=PATIENCE, what=lambda: server.said)

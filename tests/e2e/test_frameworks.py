@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -84,5 +86,50 @@ def test_without_hooks_a_worker_is_a_node_from_its_first_request_to_its_end(tmp_
         assert [node.pid for node in look.nodes()] == [serves]
         assert serves != server.process.pid
         assert server.stop() == 0
+    assert look.nodes() == [], "it has drained at its exit"
+    look.stop()
+
+
+def test_a_litestar_application_runs_a_node_in_its_lifespan(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    app = f"{PROGRAMS}.litestar_app:app"
+    with serving("uvicorn", app, "--port={port}", folder=tmp_path, SOLOCRON_STORE=store) as server:
+        run = server.ask("/")[1].decode()
+        assert look.wait(run, "20s").result == server.process.pid
+        assert server.stop() in (0, -15)
+    assert look.nodes() == [], "it has drained"
+    look.stop()
+
+
+def uwsgi(folder: Path, store: str, *more: str) -> AbstractContextManager[Served]:
+    app = f"--module={PROGRAMS}.flask_app:extended_app()"
+    words = [str(Path(sys.executable).with_name("uwsgi")), "--http-socket=127.0.0.1:{port}", "--die-on-term", app]
+    return serving(*words, *more, folder=folder, SOLOCRON_STORE=store)
+
+
+def test_in_uwsgi_each_worker_is_a_node_from_its_first_request_and_the_master_is_none(tmp_path: Path) -> None:
+    """Without --lazy-apps the application is made in the master, which serves nothing."""
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    with uwsgi(tmp_path, store, "--master", "--processes=2", "--enable-threads") as server:
+        serves = int(server.ask("/")[1])
+        wait_until(lambda: serves in [node.pid for node in look.nodes()], within=PATIENCE, what="a node")
+        assert {node.pid for node in look.nodes()} <= set(server.children())
+        assert look.wait(look.trigger("where"), "20s").result[1] == "shop"
+        assert server.stop() == 0
+    assert look.nodes() == [], "each worker has drained at its exit"
+    look.stop()
+
+
+def test_in_waitress_the_process_is_a_node_from_its_first_request(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    app = f"{PROGRAMS}.flask_app:extended_app"
+    with serving("waitress", "--listen=127.0.0.1:{port}", "--call", app, folder=tmp_path, SOLOCRON_STORE=store) as one:
+        assert int(one.ask("/")[1]) == one.process.pid
+        assert look.wait(look.trigger("where"), "20s").result == [one.process.pid, "shop"]
+        one.process.send_signal(signal.SIGINT)
+        assert one.process.wait(PATIENCE) == 0
     assert look.nodes() == [], "it has drained at its exit"
     look.stop()

@@ -90,8 +90,8 @@ class Solocron(Scheduler):
             return
         with self._serving:
             if self._served_in != os.getpid():
+                self.start()  # refused: each request says so, rather than the first alone
                 self._served_in = os.getpid()
-                self.start()
                 atexit.register(self.stop, _GRACE)
 
     def _command(self) -> click.Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,6 +128,22 @@ def test_only_with_a_wish_a_request_starts_a_node_and_a_test_client_never(solo: 
     solo.stop("5s")
     app.test_client().get("/")
     assert not solo.health().alive, "a request that comes while the process ends does not start it again"
+
+
+def test_where_no_node_can_be_each_request_says_so(
+    solo: Solocron, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request failed, the others were served, and no job ever ran."""
+    app = application(tmp_path, start="first-request")
+    solo.init_app(app)
+    app.config["PROPAGATE_EXCEPTIONS"] = True
+    monkeypatch.setitem(sys.modules, "uwsgi", SimpleNamespace(has_threads=0))
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="uWSGI without threads"):
+            app.test_client().get("/")
+    monkeypatch.setitem(sys.modules, "uwsgi", SimpleNamespace(has_threads=1))
+    assert app.test_client().get("/").text == "served"
+    assert solo.health().alive
 
 
 def test_without_a_wish_nothing_starts(solo: Solocron, tmp_path: Path) -> None:

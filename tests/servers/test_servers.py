@@ -142,7 +142,10 @@ class SmallDocuments:
         return redis.Redis.from_url(url, socket_timeout=self.timeout, socket_connect_timeout=self.timeout, retry=None)
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in SERVERS])
+EACH = [pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in SERVERS]
+
+
+@pytest.fixture(params=EACH)
 def server(request: pytest.FixtureRequest) -> Server:
     """Each of this worker's shared servers in turn."""
     found: Server = request.getfixturevalue(FIXTURES[request.param])
@@ -195,7 +198,7 @@ def test_two_fresh_databases_know_nothing_of_each_other(server: Server) -> None:
     assert one.read() == "one"
 
 
-@pytest.mark.parametrize("name", list(SERVERS))
+@pytest.mark.parametrize("name", EACH)
 def test_a_stopped_server_leaves_no_process_and_no_folder(name: str) -> None:
     require(SERVERS[name])
     server = SERVERS[name]().start()
@@ -207,7 +210,7 @@ def test_a_stopped_server_leaves_no_process_and_no_folder(name: str) -> None:
     server.stop()
 
 
-@pytest.mark.parametrize("name", list(SERVERS))
+@pytest.mark.parametrize("name", EACH)
 def test_a_server_ends_even_if_the_test_process_is_killed(name: str) -> None:
     """The janitor sees the pipe end, kills the whole tree and deletes the folder."""
     require(SERVERS[name])

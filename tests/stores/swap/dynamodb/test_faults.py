@@ -71,8 +71,12 @@ class TestDynamoDBFaults(StoreFaults):
         return DynamoVictim(dynamodb)
 
     @pytest.mark.long
+    def test_a_restart_is_not_noticed_by_callers(self, victim: Victim, near: Store) -> None:
+        super().test_a_restart_is_not_noticed_by_callers(victim, near)
+
+    @pytest.mark.long
     def test_kill_9_of_the_server_between_claim_and_finish_loses_nothing(self, victim: Victim, near: Store) -> None:
-        """Each start of the local server takes seconds; the restart below is the short form."""
+        """Each start of the local server takes seconds; a server that is away and comes back is the short form."""
         super().test_kill_9_of_the_server_between_claim_and_finish_loses_nothing(victim, near)
 
 

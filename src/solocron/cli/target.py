@@ -22,6 +22,13 @@ from solocron.scheduler.hooks import core_of
 
 __all__ = ["object_of", "prepare", "scheduler_of"]
 
+_UNPREPARED = ("AppRegistryNotReady", "ImproperlyConfigured")
+"""Errors of Django in a process that has not called `django.setup()`."""
+_DJANGO = (
+    "in a Django project each command is `python manage.py solocron ...`, without TARGET and with "
+    '"solocron.django" in INSTALLED_APPS.'
+)
+
 
 def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
     """Return the scheduler that TARGET names, or a new one for the jobs that its module declares.
@@ -121,9 +128,8 @@ def _attribute(module: ModuleType, dotted: str, found: dict[str, Scheduler]) -> 
             hint = f"did you mean {module.__name__}:{close[0]}?" if close else "it holds no scheduler."
             raise InvalidError(f"{module.__name__} has no {dotted!r:.80}; nothing was started; {hint}") from None
     if not isinstance(value, Scheduler):
-        raise InvalidError(
-            f"{module.__name__}:{dotted} is a {type(value).__name__}, not a Scheduler; nothing was started."
-        )
+        what = f"{module.__name__}:{dotted} is a {type(value).__name__}, not a Scheduler; nothing was started"
+        raise InvalidError(f"{what}; {_DJANGO}" if module.__name__ == "solocron.django" else f"{what}.")
     return value
 
 
@@ -195,6 +201,8 @@ def _refusal(place: str, error: BaseException) -> InvalidError:
         error
     ):  # an error of ours that is complete
         return InvalidError(f"{place} could not be imported: {_where(error)}{error}")
+    if type(error).__name__ in _UNPREPARED and type(error).__module__.startswith("django."):
+        return InvalidError(f"{place} could not be imported: {error} Nothing was started; {_DJANGO}")
     if isinstance(error, SystemExit):
         what = f"it ends the process when imported (exit {error.code}); put that below `if __name__ == '__main__':`"
     elif isinstance(error, SyntaxError):

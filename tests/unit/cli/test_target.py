@@ -163,3 +163,13 @@ def test_after_a_refused_target_this_process_may_start_schedulers(cli: Cli, writ
     assert cli("run", "shop_rr").code == 2
     with Scheduler("memory://rr") as scheduler:
         assert [node.state for node in scheduler.nodes()] == ["live"]
+
+
+@pytest.mark.parametrize("target", ["books_jobs", "solocron.django:scheduler"])
+def test_in_a_django_project_the_error_names_its_own_command(cli: Cli, write: Write, target: str) -> None:
+    """It told of a registry, in a file of Django's."""
+    write("books_jobs.py", "from django.contrib.auth import models")
+    answer = cli("tick", target)
+    assert answer.code == 2
+    assert "othing was started; in a Django project each command is `python manage.py solocron ...`" in answer.err
+    assert "registry.py" not in answer.err

@@ -157,12 +157,7 @@ def add_node(parser: ArgumentParser) -> None:
 
 def add_log(parser: ArgumentParser) -> None:
     """Add the form and the level of the log on stderr."""
+    parser.add_argument("--log-format", choices=("text", "json"), help="how log lines look (default: text)")
     parser.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="how log lines look (default: text)"
-    )
-    parser.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error"),
-        default="info",
-        help="what is logged (default: info)",
+        "--log-level", choices=("debug", "info", "warning", "error"), help="what is logged (default: info)"
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
 
+from solocron import Scheduler
+from solocron.cli.host import hosted_main
 from solocron.telemetry.records import logging_to_stderr
 from tests.unit.cli.kit import DUE, Cli, Write
 
@@ -55,3 +58,22 @@ def test_the_log_level_is_a_choice_and_logging_is_left_as_it_was(cli: Cli, write
     write("shop_zz.py", DUE.format(name="zz", body="pass"))
     assert " DEBUG   a body started [job=work" in cli("tick", "shop_zz", "--log-level", "debug").err
     assert (logging.getLogger().handlers[:], logging.getLogger().level) == before
+
+
+def test_an_application_that_configured_logging_keeps_it_unless_a_flag_asks_for_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under Django's LOGGING each line of `manage.py solocron run` was written twice."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
+    scheduler = Scheduler(f"sqlite:///{tmp_path / 'jobs.db'}")
+    scheduler.every("1d", name="work")(lambda: None)
+
+    def lines(*flags: str) -> str:
+        assert hosted_main(scheduler, ["tick", *flags], program="manage.py solocron") == 0
+        return capsys.readouterr().err
+
+    assert "INFO    a node has drained" in lines(), "it configured nothing"
+    logging.getLogger().addHandler(logging.NullHandler())
+    assert "INFO" not in lines()
+    assert "INFO    a node has drained" in lines("--log-level", "info")
+    assert '"level": "info"' in lines("--log-format", "json")

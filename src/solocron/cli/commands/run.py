@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from solocron.cli.arguments import add_node
 from solocron.cli.exits import OK
+from solocron.cli.logs import logged
 from solocron.cli.serving import SERVING_FLAGS, add_serving
 from solocron.duration import parse_duration
 from solocron.errors import ConfigurationError
-from solocron.telemetry.records import logging_to_stderr
 
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler
@@ -42,7 +42,7 @@ def execute(args: Namespace) -> int:
     from solocron.process import run_until_signalled
 
     grace = None if args.grace is None else parse_duration(args.grace, what="--grace")
-    with logging_to_stderr(args.log_format, args.log_level):
+    with logged(args):
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
         with _served(args, scheduler):

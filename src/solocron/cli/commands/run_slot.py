@@ -12,11 +12,11 @@ from argparse import ArgumentParser, Namespace
 from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
 from solocron.cli.exits import FAILED, INTERRUPTED, OK
+from solocron.cli.logs import logged
 from solocron.cli.rendering import runs_table
 from solocron.duration import parse_duration
 from solocron.errors import InvalidError
 from solocron.model.documents.run import BAD
-from solocron.telemetry.records import logging_to_stderr
 
 __all__ = ["add_arguments", "execute"]
 
@@ -41,7 +41,7 @@ def execute(args: Namespace) -> int:
     if (args.job is None) == (args.run is None) or (args.run is None) != (args.attempt is None):
         raise InvalidError("give JOB, or --run RUN with --attempt N. Nothing was run.")
     grace = None if args.grace is None else parse_duration(args.grace, what="--grace").total_seconds()
-    with logging_to_stderr(args.log_format, args.log_level):
+    with logged(args):
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
         drain = threading.Thread(target=scheduler.stop, args=(grace,), name="solocron-drain")

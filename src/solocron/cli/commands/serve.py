@@ -35,12 +35,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
+    from solocron.cli.logs import logged
     from solocron.cli.serving import announce, callers_of, listening_of, make_app
     from solocron.cli.target import prepare
     from solocron.scheduler.hooks import tick_once
     from solocron.service.server import make_server, opened_socket, url_of
     from solocron.service.ticking import Ticking
-    from solocron.telemetry.records import logging_to_stderr
 
     wanted = listening_of(args, args.host, args.port)
     oidc = _oidc(args)
@@ -50,7 +50,7 @@ def execute(args: Namespace) -> int:
     scheduler = None if args.target is None else _scheduler(args)
     clients = _clients(args, scheduler)
     try:
-        with logging_to_stderr(args.log_format, args.log_level):
+        with logged(args):
             _say_if_empty(clients)
             ticking = None
             if args.tick and scheduler is not None:

@@ -7,9 +7,9 @@ from argparse import ArgumentParser, Namespace
 from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
 from solocron.cli.exits import FAILED, OK
+from solocron.cli.logs import logged
 from solocron.cli.rendering import runs_table
 from solocron.model.documents.run import BAD
-from solocron.telemetry.records import logging_to_stderr
 
 __all__ = ["add_arguments", "execute"]
 
@@ -23,7 +23,7 @@ def execute(args: Namespace) -> int:
     from solocron.cli.overrides import Overrides
     from solocron.cli.target import prepare, scheduler_of
 
-    with logging_to_stderr(args.log_format, args.log_level):
+    with logged(args):
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
         found = scheduler.tick()

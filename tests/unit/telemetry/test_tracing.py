@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 import sys
@@ -104,14 +105,24 @@ def test_a_coroutine_has_the_span_of_its_run_too(traces: Traces) -> None:
     assert inner.parent.span_id == span.context.span_id
 
 
-def test_a_process_of_its_own_continues_the_trace(traces: Traces, tmp_path: Path) -> None:
+def test_a_process_of_its_own_continues_the_trace(
+    traces: Traces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its spans are exported there, the last batch when the process ends."""
+    monkeypatch.setenv(traced_jobs.EXPORTED, str(tmp_path / "exported"))
     scheduler = Scheduler(f"sqlite:///{tmp_path}/jobs.db", enabled=True)
+    scheduler.setup("tests.unit.telemetry.traced_jobs:boot")
     scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
-    scheduler.every("365d", name="job", run_in="process")(traced_jobs.where)
+    scheduler.every("365d", name="bill", run_in="process")(traced_jobs.bill)
     with scheduler:
-        view = scheduler.wait(scheduler.trigger("job"), "60s")
-    (span,) = traces.spans("run job")
-    assert view.result == f"{span.context.trace_id:032x}", view.error
+        view = scheduler.wait(scheduler.trigger("bill"), "60s")
+    (run,) = traces.spans("run bill")
+    assert view.result == f"{run.context.trace_id:032x}", view.error
+    exported = [json.loads(line) for line in (tmp_path / "exported").read_text().splitlines()]
+    inner, step = (next(span for span in exported if span["name"] == name) for name in ("inner", "step charge"))
+    assert {span["context"]["trace_id"] for span in exported} == {f"0x{view.result}"}
+    assert inner["parent_id"] == f"0x{run.context.span_id:016x}"
+    assert step["parent_id"] == inner["context"]["span_id"]
 
 
 def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces, tmp_path: Path) -> None:

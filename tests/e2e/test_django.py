@@ -165,3 +165,4 @@ def test_the_how_to_leads_from_startproject_to_two_nodes_in_five_commands(tmp_pa
         shown = manage(tmp_path, *status[2:])
         assert shown.returncode == 0, shown.stderr
         assert all(node.node in shown.stdout for node in look.nodes())
+        assert "INFO    run succeeded [job=beat" in (tmp_path / "log").read_text(), "no LOGGING: its story is on stderr"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from solocron import Scheduler
+from solocron import EmptyStore, Scheduler
 from solocron.testing.fleet import wait_until
-from tests.e2e.serving import PATIENCE, Served, serving
+from tests.e2e.serving import PATIENCE, ROOT, Served, serving
 
 PROGRAMS = "tests.e2e.programs"
 
@@ -33,6 +35,10 @@ def test_three_workers_of_a_fastapi_application_run_each_slot_once_and_drain(tmp
         assert (status, json.loads(body)["state"], json.loads(body)["ledger"]) == (200, True, "ledger")
         status, body = server.ask("/trigger/beats", method="POST")
         assert (status, "beats" in json.loads(body)["detail"]) == (404, True)
+        look.wait(look.trigger("broken"), PATIENCE)
+        wait_until(lambda: "ValueError: no paper" in server.said, within=PATIENCE, what="the line of the failed run")
+        assert "run failed: ValueError: no paper [job=broken" in server.said, "nothing is configured: warnings are seen"
+        assert "a node holds a new lease" not in server.said, "and nothing else is"
         assert server.stop() in (0, -15)
     assert look.nodes() == [], "every worker has drained and ended its session"
     look.stop()
@@ -98,6 +104,7 @@ def test_a_litestar_application_runs_a_node_in_its_lifespan(tmp_path: Path) -> N
         run = server.ask("/")[1].decode()
         assert look.wait(run, "20s").result == server.process.pid
         assert server.stop() in (0, -15)
+        assert "INFO    run succeeded [job=where" in server.said, "its story was asked for"
     assert look.nodes() == [], "it has drained"
     look.stop()
 
@@ -120,6 +127,38 @@ def test_in_uwsgi_each_worker_is_a_node_from_its_first_request_and_the_master_is
         assert server.stop() == 0
     assert look.nodes() == [], "each worker has drained at its exit"
     look.stop()
+
+
+def test_a_plain_program_drains_at_its_exit_if_sigterm_is_one(tmp_path: Path) -> None:
+    """Python calls no function of atexit at SIGTERM: the session stays until its lease is over."""
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    programs = [plain(store), plain(store, "exit")]
+    cut, drained = (program.pid for program in programs)
+    try:
+        wait_until(lambda: pids(look) == {cut, drained}, within=PATIENCE, what="two nodes")
+        for program in programs:
+            program.send_signal(signal.SIGTERM)
+        assert [program.wait(PATIENCE) for program in programs] == [-signal.SIGTERM, 0]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+    assert pids(look) == {cut}
+    look.stop()
+
+
+def plain(store: str, *words: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "SOLOCRON_STORE": store, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-m", f"{PROGRAMS}.plain", *words], env=environment)
+
+
+def pids(look: Scheduler) -> set[int]:
+    """Return the processes that are nodes; there is none before the first has made the tables."""
+    try:
+        return {node.pid for node in look.nodes()}
+    except EmptyStore:
+        return set()
 
 
 def test_in_waitress_the_process_is_a_node_from_its_first_request(tmp_path: Path) -> None:

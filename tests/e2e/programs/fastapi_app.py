@@ -24,6 +24,11 @@ async def beat(run: AsyncRun, *, ledger: Path = given(get_ledger)) -> None:
         file.write(f"{run.slot.timestamp()} {run.attempt} {os.getpid()}\n")
 
 
+@scheduler.every("1d")
+def broken() -> None:
+    raise ValueError("no paper")
+
+
 app = FastAPI(lifespan=scheduler.lifespan)
 
 

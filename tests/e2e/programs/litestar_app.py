@@ -9,6 +9,7 @@ from litestar import Litestar, get
 from solocron import Scheduler
 
 scheduler = Scheduler(lease="2s")
+scheduler.logs()
 
 
 @scheduler.every("1d", name="where")

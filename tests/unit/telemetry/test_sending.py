@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import pytest
 
-from solocron import InvalidError, MissingExtra, Scheduler
+from solocron import Backoff, InvalidError, MissingExtra, Run, Scheduler
 from solocron.events import Event, Events
 from solocron.telemetry import delivery, https
 from solocron.telemetry.delivery import Deliveries
@@ -177,7 +177,9 @@ def test_a_certificate_without_a_trusted_issuer_is_refused(server: Server, monke
 
 def test_pings_tell_start_success_and_failure(server: Server) -> None:
     scheduler = Scheduler("memory://", enabled=True, lease="3s")
-    scheduler.alarms(pings={"job": f"{server.url}/ping/token?rid=1"}, allow_private=True)
+    scheduler.alarms(
+        pings={"job": f"{server.url}/ping/token?rid=1", "flaky": f"{server.url}/ping/flaky"}, allow_private=True
+    )
 
     @scheduler.every("1h", name="job")
     def job() -> None:
@@ -187,12 +189,18 @@ def test_pings_tell_start_success_and_failure(server: Server) -> None:
     @scheduler.every("1h", name="other")
     def other() -> None: ...
 
+    @scheduler.every("1h", name="flaky", retries=1, backoff=Backoff(first="1ms"))
+    def flaky(run: Run) -> None:
+        if run.attempt == 1:
+            raise ValueError("the second attempt succeeds")
+
     with scheduler:
-        for name, expected in (("job", 2), ("other", 0), ("job", 2)):
+        for name, expected in (("job", 2), ("other", 0), ("job", 2), ("flaky", 2)):
             scheduler.wait(scheduler.trigger(name), "10s")
             server.wait(expected)
     assert [posted.path.partition("?")[0] for posted in server.posted] == [
         "/ping/token/start", "/ping/token", "/ping/token/start", "/ping/token/fail",
+        "/ping/flaky/start", "/ping/flaky",
     ]  # fmt: skip
 
 

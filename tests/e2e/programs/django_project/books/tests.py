@@ -149,6 +149,13 @@ class CommandTest(TransactionTestCase):
         assert raised.exception.returncode == 3
 
 
+class ErrorTest(SimpleTestCase):
+    @override_settings(SOLOCRON={"STORE": "redis://127.0.0.1:1/0"})
+    def test_a_view_answers_503_while_the_store_is_away(self) -> None:
+        answer = self.client.get("/bill")
+        assert (answer.status_code, "cannot be reached" in answer.json()["detail"]) == (503, True)
+
+
 class DashboardTest(TransactionTestCase):
     def setUp(self) -> None:
         scheduler.tick()

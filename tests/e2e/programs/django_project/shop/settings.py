@@ -20,6 +20,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "shop.errors.AnswerErrors",
 ]
 TEMPLATES = [
     {

@@ -1,7 +1,8 @@
 from django.contrib import admin
+from django.http import JsonResponse
 from django.urls import include, path
 
-from solocron.django import scheduler
+from solocron.django import scheduler, trigger
 from solocron.http_tick import TickEndpoint, signed
 
 SECRET = "a secret of twenty letters"
@@ -11,4 +12,5 @@ urlpatterns = [
     path("ops/solocron/", include("solocron.django.urls")),
     path("admin/", admin.site.urls),
     path("tick", tick.django),
+    path("bill", lambda request: JsonResponse({"run": trigger("bill")})),
 ]

@@ -44,6 +44,8 @@ QUEUES: dict[str, Callable[[str], list[str]]] = {
 """The command of a worker of each queue."""
 OPEN = frozenset({"due", "waiting", "offered", "running"})
 """What a slot may not be in the end."""
+AWAY = 20.0
+"""Seconds that the broker stands still, at most."""
 
 
 def _celery() -> list[str]:
@@ -65,10 +67,12 @@ class Row:
     """Slots that nothing is on record of, or that have not ended two minutes after the last fault."""
     takeover: float | None = None
     """Seconds from the kill of a worker in its body to the start of the next attempt."""
+    refused: int = 0
+    """Attempts whose body came to its end after its lease was over: the store has them as lost."""
 
     @property
     def good(self) -> bool:
-        return self.doubled == 0 and self.unaccounted == 0 and self.slots > 0
+        return self.doubled == 0 and self.unaccounted == 0 and self.slots > 0 and self.refused > 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +102,8 @@ def _line(row: Row) -> str:
     took = "not measured" if row.takeover is None else f"{row.takeover:.1f} s after the kill (lease {LEASE:g} s)"
     return (
         f"{'ok  ' if row.good else 'BAD '} {row.queue}: {row.slots} slots ({ends}), {row.bodies} bodies, "
-        f"{row.doubled} doubled, {row.unaccounted} unaccounted for; next attempt {took}"
+        f"{row.doubled} doubled, {row.unaccounted} unaccounted for, {row.refused} stale results refused; "
+        f"next attempt {took}"
     )
 
 
@@ -149,25 +154,39 @@ class Fleet:
         self._sleep(step)
         row.takeover = self._kill_in_a_body()
         self._sleep(step)
-        self._signal(self.workers[1], signal.SIGSTOP)
-        self._sleep(2 * LEASE)
-        self._signal(self.workers[1], signal.SIGCONT)
+        self._freeze_in_a_body()
         self._kill(self.nodes[0])
         self.nodes[0] = self._start([sys.executable, "-m", MODULE], "node0")
         self._sleep(step)
         self._server.freeze()
-        self._sleep(step)
+        self._sleep(min(step, AWAY))
         self._server.thaw()
         self._empty()
-        self._sleep(2 * step)
+        self._sleep(2 * step + max(0, step - AWAY))
         return self._judge(row, began)
 
-    def _kill_in_a_body(self) -> float | None:
-        """Kill the worker that a body runs in; return after how long the next attempt of that run began."""
-        run, attempt, _, pid, parent, _ = wait_until(
+    def _body(self) -> list[str]:
+        """Return what a body wrote that runs at this moment."""
+        return wait_until(
             lambda: next((one for one in self.lines("began")[-1:] if one not in self._over()), None),
             within=60, what="a body runs",
         )  # fmt: skip
+
+    def _freeze_in_a_body(self) -> None:
+        """Freeze the process that a body runs in until its lease is over; it goes on, and its result is stale."""
+        while True:
+            body = self._body()
+            frozen = processes.tree(int(body[3]))
+            processes.send(signal.SIGSTOP, frozen)
+            if body not in self._over():
+                break
+            processes.send(signal.SIGCONT, frozen)  # it had come to its end before
+        self._sleep(2 * LEASE)
+        processes.send(signal.SIGCONT, frozen)
+
+    def _kill_in_a_body(self) -> float | None:
+        """Kill the worker that a body runs in; return after how long the next attempt of that run began."""
+        run, attempt, _, pid, parent, _ = self._body()
         tree = [*processes.tree(int(pid))]
         worker = next((one for one in self.workers if one.pid in (int(pid), int(parent))), None)
         killed = time.time()
@@ -212,6 +231,9 @@ class Fleet:
         except TimeoutError:
             pass  # counted below
         slots = scheduler.slots("secondly", began, end)
+        ended = {(one[0], int(one[1])) for one in self.lines("ended")}
+        late = [view for run, attempt in ended if attempt > 1 for view in scheduler.attempts(run)]
+        row.refused = sum(view.status == "lost" and (view.id, view.attempt) in ended for view in late)
         scheduler.stop()
         row.slots = len(slots)
         row.outcomes = Counter(slot.status for slot in slots)

@@ -142,7 +142,7 @@ chaos: servers ## Real nodes on real servers under every fault of the matrix, in
 	@$(BIN)/python -m proof chaos $(ARGS)
 
 .PHONY: handover
-handover: servers ## Real nodes and workers of every queue, every message twice, kills in between; some fifteen minutes
+handover: servers ## Nodes, beats and workers of every queue, every message twice, kills in between; some twenty minutes
 	@$(BIN)/python -m proof handover $(ARGS)
 
 .PHONY: coverage

@@ -1,7 +1,8 @@
 """`make handover`: two nodes and three workers on every queue, every message sent twice, and faults in between.
 
 A worker is killed in its body, one frozen past its lease, a node killed, the broker stopped, and emptied once. Then
-every slot must have run once, or have its reason on record; no attempt's body may have begun twice.
+every slot must have run once, or have its reason on record; no attempt's body may have begun twice. After the queues
+come three beats and two plain workers of Celery, on each broker (`beats.py`).
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from proof.handover import beats
 from solocron import Scheduler
 from solocron.clock import from_us
 from solocron.testing.fleet import wait_until
 from tests.servers import RabbitMQ, Redis, Server, processes
 
-__all__ = ["QUEUES", "add_arguments", "execute"]
+__all__ = ["BEATS", "QUEUES", "add_arguments", "execute"]
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -42,6 +44,8 @@ QUEUES: dict[str, Callable[[str], list[str]]] = {
     "taskiq": lambda url: [str(BIN / "taskiq"), "worker", f"{MODULE}:broker", "--workers", "1"],
 }
 """The command of a worker of each queue."""
+BEATS: dict[str, type[Server]] = {"beats-redis": Redis, "beats-rabbitmq": RabbitMQ}
+"""Three beats of Celery on a broker."""
 OPEN = frozenset({"due", "waiting", "offered", "running"})
 """What a slot may not be in the end."""
 AWAY = 20.0
@@ -74,37 +78,47 @@ class Row:
     def good(self) -> bool:
         return self.doubled == 0 and self.unaccounted == 0 and self.slots > 0 and self.refused > 0
 
+    def __str__(self) -> str:
+        ends = ", ".join(f"{count} {name}" for name, count in sorted(self.outcomes.items()))
+        took = "not measured" if self.takeover is None else f"{self.takeover:.1f} s after the kill (lease {LEASE:g} s)"
+        return (
+            f"{'ok  ' if self.good else 'BAD '} {self.queue}: {self.slots} slots ({ends}), {self.bodies} bodies, "
+            f"{self.doubled} doubled, {self.unaccounted} unaccounted for, {self.refused} stale results refused; "
+            f"next attempt {took}"
+        )
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("queues", nargs="*", metavar="QUEUE", help=f"of {', '.join(QUEUES)} (default: all)")
+    known = ", ".join([*QUEUES, *BEATS])
+    parser.add_argument("queues", nargs="*", metavar="QUEUE", help=f"of {known} (default: all)")
     parser.add_argument("--slots", type=int, default=120, help="seconds, and so slots, of each (default: 120)")
+    parser.add_argument("--beside", action="store_true", help="plain beats and RedBeat too, under the same faults")
 
 
 def execute(options: argparse.Namespace) -> int:
-    unknown = sorted(set(options.queues) - set(QUEUES))
+    unknown = sorted(set(options.queues) - {*QUEUES, *BEATS})
     if unknown:
-        print(f"there is no queue {unknown[0]!r}; there are {', '.join(QUEUES)}", file=sys.stderr)
+        print(f"there is no queue {unknown[0]!r}; there are {', '.join([*QUEUES, *BEATS])}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends every process that was started here
-    rows = []
-    for queue in options.queues or QUEUES:
-        kind: type[Server] = RabbitMQ if queue == "celery-rabbitmq" else Redis
+    verdicts = []
+    for queue in options.queues or [*QUEUES, *BEATS]:
+        kind: type[Server] = RabbitMQ if queue.endswith("rabbitmq") else Redis
         if kind.binary() is None:
             print(f"{queue}: {kind.name} is not installed: {kind.hint}", file=sys.stderr)
             continue
-        rows.append(_perform(queue, kind, options.slots))
-        print(_line(rows[-1]), flush=True)
-    return 0 if rows and all(row.good for row in rows) else 1
+        for one in _rows(queue, kind, options):
+            print(one, flush=True)
+            verdicts.append(one.good)
+    return 0 if verdicts and all(verdicts) else 1
 
 
-def _line(row: Row) -> str:
-    ends = ", ".join(f"{count} {name}" for name, count in sorted(row.outcomes.items()))
-    took = "not measured" if row.takeover is None else f"{row.takeover:.1f} s after the kill (lease {LEASE:g} s)"
-    return (
-        f"{'ok  ' if row.good else 'BAD '} {row.queue}: {row.slots} slots ({ends}), {row.bodies} bodies, "
-        f"{row.doubled} doubled, {row.unaccounted} unaccounted for, {row.refused} stale results refused; "
-        f"next attempt {took}"
-    )
+def _rows(queue: str, kind: type[Server], options: argparse.Namespace) -> Iterator[Row | beats.BeatRow]:
+    if queue in QUEUES:
+        yield _perform(queue, kind, options.slots)
+        return
+    for which in (beats.OWN, *(beats.BESIDE if options.beside else ())):
+        yield beats.perform(which, kind, options.slots)
 
 
 def _perform(queue: str, kind: type[Server], seconds: int) -> Row:

@@ -15,9 +15,9 @@ from tests.servers.redis import Redis
 @pytest.mark.may_leak("workers are killed, and their children end with them a moment later")
 def test_no_body_begins_twice_and_no_slot_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     require(Redis)
-    assert execute(Namespace(queues=["rq"], slots=36)) == 0, capsys.readouterr().out
+    assert execute(Namespace(queues=["rq"], slots=36, beside=False)) == 0, capsys.readouterr().out
 
 
 def test_a_queue_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(Namespace(queues=["kafka"], slots=1)) == 2
+    assert execute(Namespace(queues=["kafka"], slots=1, beside=False)) == 2
     assert "there is no queue 'kafka'; there are celery-redis" in capsys.readouterr().err

@@ -22,9 +22,6 @@ from typing import ClassVar, Self
 
 from tests.servers import janitor, processes
 
-READY_WITHIN = 60.0
-"""Seconds; a start takes well under one, but the machine may be busy."""
-
 
 class ServerFailed(Exception):
     """A server did not start or stop; the message holds the end of its log."""
@@ -42,6 +39,8 @@ class Server(ABC):
     """Shuts it down in order, as for a restart."""
     end_signal: ClassVar[signal.Signals] = signal.SIGKILL
     """Ends it at once, when nobody will want its data again."""
+    ready_within: ClassVar[float] = 60.0
+    """Seconds; a start takes well under one, but the machine may be busy."""
     running: ClassVar[set[Server]] = set()
 
     def __init__(
@@ -227,7 +226,7 @@ class Server(ABC):
             raise
 
     def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + READY_WITHIN
+        until = time.monotonic() + self.ready_within
         while True:
             try:
                 self.ask()

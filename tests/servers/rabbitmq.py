@@ -20,6 +20,7 @@ class RabbitMQ(Server):
     name = "rabbitmq"
     hint = "apt-get install rabbitmq-server"
     account = "rabbitmq"
+    ready_within = 240.0  # 8 s of processor time, which took two minutes on a machine with other work
 
     _numbers = itertools.count(1)
     _epmd: subprocess.Popen[bytes] | None = None

@@ -12,7 +12,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from solocron.carriers.parts import SharedTask, keyword_arguments
+from solocron.carriers.celery_workers import Workers
+from solocron.carriers.parts import SharedTask, UnknownTargets, keyword_arguments
 from solocron.dispatch.carrier import Message, NotAccepted, check_options
 from solocron.errors import InvalidError
 
@@ -52,6 +53,8 @@ class CeleryCarrier:
         self._mutex = threading.Lock()
         self._connection: Any = None
         self._process = 0
+        self._workers = Workers(app, self._connect)
+        self._unknown = UnknownTargets("Celery")
 
     def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Put the task on the app. Several schedulers may share it, each with a namespace of its own."""
@@ -83,6 +86,8 @@ class CeleryCarrier:
     def send(self, task: str, message: Message, **arguments: Any) -> None:
         """Send a task under the id of a message, which is equal for every copy of it, and wait for the broker's yes."""
         options = {"queue": self._queue, **message.options} if self._queue else dict(message.options)
+        if task != TASK and (said := self._workers.miss(task)) is not None:
+            self._unknown.tell(task, said)
         with self._mutex:
             connection = self._connected()
             try:
@@ -100,18 +105,26 @@ class CeleryCarrier:
         if self._process != os.getpid():
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
-            given = self.app.conf.broker_transport_options or {}
-            options = {"confirm_publish": True, "socket_connect_timeout": CONNECT_WITHIN, "socket_timeout": 10.0}
-            connection = self.app.connection_for_write(
-                connect_timeout=CONNECT_WITHIN, transport_options={**options, **given}
-            )
-            try:
-                connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_WITHIN)
-                connection.default_channel.connection  # noqa: B018 - it connects here, and nothing was sent
-            except Exception as error:
-                raise NotAccepted(f"no connection to the broker: {error}") from error
-            self._connection = connection
+            self._connection = self._connect()
         return self._connection
+
+    def _connect(self) -> Any:
+        """Return a connection of its own, in bounded time; raises `NotAccepted`."""
+        given = self.app.conf.broker_transport_options or {}
+        options = {"confirm_publish": True, "socket_connect_timeout": CONNECT_WITHIN, "socket_timeout": 10.0}
+        connection = self.app.connection_for_write(
+            connect_timeout=CONNECT_WITHIN, transport_options={**options, **given}
+        )
+        try:
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_WITHIN)
+            connection.default_channel.connection  # noqa: B018 - it connects here, and nothing was sent
+        except Exception as error:
+            raise NotAccepted(f"no connection to the broker: {error}") from error
+        return connection
+
+    def look(self, id: str) -> str | None:
+        """Say whether a worker would take a message that none has picked up."""
+        return self._workers.explain(TASK)
 
     def withdraw(self, id: str) -> None:
         """Tell the workers that listen to leave a task out."""

@@ -6,10 +6,11 @@ imports the module needs nothing else. Dramatiq delivers the message of a dead w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from solocron.carriers.parts import Probe, SharedTask, keyword_arguments
+from solocron.carriers.parts import GivenUp, Probe, SharedTask, keyword_arguments
 from solocron.dispatch.carrier import Message, NotAccepted, check_options
 from solocron.errors import InvalidError
 
@@ -20,6 +21,8 @@ __all__ = ["DramatiqCarrier"]
 
 ACTOR = "solocron_run"
 OPTIONS = frozenset({"queue", "delay", "broker_priority"})
+DEAD_LETTERS = 100
+"""How many dead letters of a queue are looked through, the newest first."""
 
 
 class DramatiqCarrier:
@@ -39,6 +42,7 @@ class DramatiqCarrier:
         self._queue = queue
         client = getattr(broker, "client", None)
         self._probe = Probe(client.ping if client is not None else lambda: broker.connection)
+        self._given_up = GivenUp("Dramatiq", self._dead)
 
     def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Put the actor on the broker. Several schedulers may share it, each with a namespace of its own."""
@@ -65,7 +69,26 @@ class DramatiqCarrier:
 
     def forward(self, message: Message) -> None:
         """Enqueue for the actor that a message names, with its payload as keyword arguments."""
+        self._given_up.sending(str(message.target), message.id)
         self._enqueue(message, str(message.target), (), keyword_arguments(message))
+
+    def look(self, id: str) -> str | None:
+        """Say whether a message that no worker has picked up is among the dead letters of Redis."""
+        return self._dead(id)
+
+    def _dead(self, id: str) -> str | None:
+        """Return what a message is that a worker has given up; Redis keeps no reason with it."""
+        client = getattr(self._broker, "client", None)
+        if client is None:
+            return None  # RabbitMQ shows a dead letter only to the one who takes it out
+        dead = f"{self._broker.namespace}:{self._queue}.XQ"
+        kept = client.zrevrange(dead, 0, DEAD_LETTERS - 1)
+        for text in client.hmget(f"{dead}.msgs", kept) if kept else ():
+            found = json.loads(text or "{}")
+            if found.get("message_id") == id:
+                actor = found["actor_name"]
+                return f"it is a dead letter: its worker has no actor {actor}, or that failed, and its log says which"
+        return None
 
     def _enqueue(self, message: Message, actor: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         from dramatiq import Message as DramatiqMessage

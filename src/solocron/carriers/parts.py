@@ -1,4 +1,4 @@
-"""What the carriers share: the task that messages arrive at, payloads as arguments, and a broker's certain no."""
+"""What the carriers share: the task that messages arrive at, payloads as arguments, a broker's certain no."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from solocron.telemetry.log import LINE
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler
 
-__all__ = ["Probe", "SharedTask", "keyword_arguments", "missing", "read_message"]
+__all__ = ["GivenUp", "Probe", "SharedTask", "UnknownTargets", "keyword_arguments", "missing", "read_message"]
 
 log = logging.getLogger("solocron")
 
@@ -40,6 +40,48 @@ class Probe:
         self._reached = False
         yield
         self._reached = True
+
+
+class UnknownTargets:
+    """Tells once of each target of forwarded messages that the workers of a queue give up."""
+
+    def __init__(self, queue: str) -> None:
+        self._queue = queue
+        self._told: set[str] = set()
+
+    def tell(self, target: str, said: str) -> None:
+        """Log a warning; a run that was forwarded is over, so nothing else shows it."""
+        if target in self._told:
+            return
+        self._told.add(target)
+        remedy = "start a worker that has it, or correct the name"
+        extra = {"event": "target given up", "target": target, "reason": said, "remedy": remedy}
+        told = f"what is forwarded to {target!r:.200} is given up by {self._queue}: {said}; {remedy}"
+        log.warning(LINE, told, f"target={target:.200}", extra=extra)
+
+
+class GivenUp:
+    """Looks back, with each message to a target, at what became of the last one.
+
+    A queue whose workers cannot be asked what they know keeps the messages that they gave up.
+    """
+
+    def __init__(self, queue: str, look: Callable[[str], str | None]) -> None:
+        self._unknown = UnknownTargets(queue)
+        self._look = look
+        self._last: dict[str, str] = {}
+
+    def sending(self, target: str, id: str) -> None:
+        """Take note of a message, and tell if the last one to its target was given up."""
+        before, self._last[target] = self._last.get(target), id
+        if before is None:
+            return
+        try:
+            said = self._look(before)
+        except Exception:  # noqa: BLE001 - a help: the message is sent whatever the queue knows of the last one
+            return
+        if said is not None:
+            self._unknown.tell(target, said)
 
 
 class SharedTask:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from solocron.carriers.parts import Probe, keyword_arguments, read_message
+from solocron.carriers.parts import GivenUp, Probe, keyword_arguments, read_message
 from solocron.dispatch.carrier import Message, check_options
 from solocron.errors import InvalidError
 from solocron.jobs.address import find, read_address
@@ -44,6 +44,7 @@ class RQCarrier:
         self._queue = queue
         self._scheduler = scheduler
         self._probe = Probe(queue.connection.ping)
+        self._given_up = GivenUp("RQ", self._not_found)
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse `hand_over` options that RQ does not know."""
@@ -55,6 +56,7 @@ class RQCarrier:
 
     def forward(self, message: Message) -> None:
         """Enqueue the function that a message names, with its payload as keyword arguments."""
+        self._given_up.sending(str(message.target), message.id)
         self._enqueue(message, str(message.target), kwargs=keyword_arguments(message))
 
     def look(self, id: str) -> str | None:
@@ -64,8 +66,14 @@ class RQCarrier:
             return "RQ does not have it any more"
         state = _state(job)
         if state == "failed":
-            return f"RQ could not deliver it: {str(job.exc_info or '').strip().rpartition(chr(10))[2]}"
+            return f"RQ could not deliver it: {_error(job).rpartition(chr(10))[2]}"
         return f"RQ has it as {state}, {len(self._queue)} in the queue"
+
+    def _not_found(self, id: str) -> str | None:
+        """Return the error of a message whose function a worker could not import; what a body raises is its own."""
+        job = self._queue.fetch_job(id)
+        error = "" if job is None or _state(job) != "failed" else _error(job)
+        return error.rpartition("\n")[2] if "in import_attribute" in error else None
 
     def withdraw(self, id: str) -> None:
         """Delete a message that still waits."""
@@ -96,6 +104,12 @@ class RQCarrier:
 
 def _state(job: Any) -> str:
     return str(job.get_status(refresh=True)).rpartition(".")[2].lower()
+
+
+def _error(job: Any) -> str:
+    """Return the traceback that RQ keeps of a failed message."""
+    result = job.latest_result()
+    return str((result.exc_string if result is not None else None) or "").strip()
 
 
 def carry_out(where: str, message: Any) -> None:

@@ -66,6 +66,10 @@ class TaskiqCarrier:
         """Send the task that a message names, with its payload as keyword arguments."""
         self._send(message, str(message.target), **keyword_arguments(message))
 
+    def look(self, id: str) -> str:
+        """Say where to look: no broker of taskiq tells what became of a message."""
+        return f"taskiq does not tell why; a worker without the task {TASK} drops it and says so in its own log"
+
     def _send(self, message: Message, task: str, *args: Any, **kwargs: Any) -> None:
         from taskiq.exceptions import SendTaskError
         from taskiq.kicker import AsyncKicker

@@ -33,5 +33,5 @@ def carriers(sight: Sight) -> Iterator[Check]:
             continue
         run, offer = lapsed[0]
         why = offer.note or f"not picked up although it was published {offer.tries} times"
-        remedy = "start workers of that queue; if it is only slow, raise pickup="
+        remedy = "start workers of that queue, which import this program; if it is only slow, raise pickup="
         yield warn("carriers", f"{told}; {run}: {why}", remedy)

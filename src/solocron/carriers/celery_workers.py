@@ -1,0 +1,63 @@
+"""What the workers of Celery that answer know: a task that none of them has is dropped by the one that gets it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Workers"]
+
+ANSWER_WITHIN = 1.0
+"""Seconds for which answers are collected; Celery's own bound."""
+KEPT = 600.0
+"""Seconds for which answers serve before the workers are asked again about a task that none of them has: the message
+that asks leaves a second later."""
+
+
+class Workers:
+    """Asks the workers by remote control, on a connection of its own. Silence is no answer: they may be busy."""
+
+    def __init__(self, app: Any, connect: Callable[[], Any]) -> None:
+        self._app = app
+        self._connect = connect
+        self._mutex = threading.Lock()
+        self._tasks: dict[str, set[str]] = {}
+        self._asked: float | None = None
+        self._found: set[str] = set()
+
+    def miss(self, task: str) -> str | None:
+        """Return what is wrong if workers answer and none has a task. One that was found is not looked for again."""
+        if task in self._found:
+            return None
+        with self._mutex:
+            if self._asked is None or time.monotonic() - self._asked > KEPT:
+                self._ask()
+            if any(task in names for names in self._tasks.values()):
+                self._found.add(task)
+                return None
+            return self._sentence(task) if self._tasks else None
+
+    def explain(self, task: str) -> str:
+        """Ask now, and say in a sentence who could take a message of a task."""
+        with self._mutex:
+            self._ask()
+            if not self._tasks:
+                return "no worker of Celery answers"
+            having = sum(task in names for names in self._tasks.values())
+            return f"{having} workers of Celery have its task" if having else self._sentence(task)
+
+    def _sentence(self, task: str) -> str:
+        return f"none of the {len(self._tasks)} workers of Celery that answer has the task {task}, and each drops it"
+
+    def _ask(self) -> None:
+        self._asked = time.monotonic()
+        try:
+            with self._connect() as connection:
+                mailbox = self._app.control.mailbox(connection)
+                mailbox.producer_pool = None  # that of the app would connect in its own way, and stay connected
+                answers = mailbox.multi_call("registered", {}, timeout=ANSWER_WITHIN)
+        except Exception:  # noqa: BLE001 - a help: a broker that is away is told of by the message itself
+            answers = None
+        self._tasks = {worker: set(names) for answer in answers or () for worker, names in answer.items()}

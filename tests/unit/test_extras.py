@@ -20,6 +20,10 @@ def locked() -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.M)}
 
 
+def test_without_extras_there_are_two_dependencies() -> None:
+    assert [Requirement(one).name for one in PROJECT["dependencies"]] == ["cronsim", "tzdata"]
+
+
 def test_every_extra_can_be_installed_together_with_the_others() -> None:
     """One resolution has all of them: two extras that exclude each other could not be locked."""
     (whole,) = (Requirement(one) for one in EXTRAS["dev"] if one.startswith("solocron["))

@@ -126,7 +126,12 @@ def test_a_process_of_its_own_continues_the_trace(
 
 
 def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces, tmp_path: Path) -> None:
-    queue: list[dict[str, Any]] = []
+    queue, logged = list[dict[str, Any]](), list[str]()
+
+    def body() -> None:
+        record = logging.makeLogRecord({})
+        RunFilter().filter(record)
+        logged.append(record.trace_id)
 
     class Queue:
         follows = True
@@ -139,7 +144,7 @@ def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces
     for scheduler in schedulers:
         scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
         scheduler.carrier("queue", Queue())
-        scheduler.every("365d", name="job", run_in="queue")(lambda: None)
+        scheduler.every("365d", name="job", run_in="queue")(body)
     node, worker = schedulers
     node.tick()
     with traces.tracer.start_as_current_span("GET /bill"):
@@ -152,6 +157,7 @@ def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces
     assert (publish.kind, run.kind) == (SpanKind.PRODUCER, SpanKind.CONSUMER)
     assert run.parent is not None
     assert (run.parent.span_id, run.context.trace_id) == (publish.context.span_id, publish.context.trace_id)
+    assert logged == [f"{publish.context.trace_id:032x}"], "lines of the body carry the trace"
     for span in (publish, run):
         assert [link.context.span_id for link in span.links] == [request.context.span_id]
     assert facts(publish)["messaging.message.id"] == facts(run)["messaging.message.id"] == queue[0]["id"]

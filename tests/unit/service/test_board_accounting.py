@@ -81,7 +81,7 @@ def test_the_watcher_says_that_the_accounting_is_not_what_it_was(stage: Stage) -
     position = watcher.changes.position
     slot = stage.slots()[1].slot
     remove_record(stage.store, slot)
-    for _ in range(5):
+    for _ in range(6):
         time[0] += 2
         watcher.look()
     changes, _ = watcher.changes.since(position)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from solocron import Scheduler
 from solocron.client import Client
 from solocron.errors import StoreUnavailable
 from solocron.service.board.changes import MOST_JOBS, Changes, Position, SeenRun, told
@@ -15,6 +16,8 @@ from tests.unit.cli.kit import Shop
 from tests.unit.cli.kit import shop as open_shop
 
 ALL = frozenset(["runs", "nodes", "alarms", "jobs", "audit", "job:invoices", "job:report"])
+SIX_SECONDS = 3
+"""Passes of 2 s."""
 
 
 class Time:
@@ -80,6 +83,9 @@ def test_a_run_that_begins_is_told_while_it_runs(watched: Watched) -> None:
         watched.looks()
         seen.append(watched.news(frozenset(["job:long"])))
 
+    watched.shop.tick()
+    watched.looks(2 * SIX_SECONDS)
+    watched.news()
     watched.shop.scheduler.run_now("long")
     watched.looks()
     assert [run["status"] for run in seen[0]["runs"]] == ["running"]
@@ -90,19 +96,19 @@ def test_a_run_that_begins_is_told_while_it_runs(watched: Watched) -> None:
 
 def test_a_pause_by_another_process_concerns_the_job(watched: Watched) -> None:
     watched.shop.scheduler.pause("report")
-    watched.looks(2)
+    watched.looks(SIX_SECONDS)
     news = watched.news()
     assert news is not None
     assert {"jobs", "job:report"} <= set(news["topics"])
     assert "job:invoices" not in news["topics"]
 
 
-def test_an_act_on_record_concerns_its_job_within_two_passes(watched: Watched) -> None:
+def test_an_act_on_record_concerns_its_job_within_seconds(watched: Watched) -> None:
     from solocron.model.documents.audit import Act
 
     with watched.client.audited(Act(act="pause", subject="report", via="cli", who="ana")):
         pass
-    watched.looks(2)
+    watched.looks(SIX_SECONDS)
     news = watched.news()
     assert news is not None
     assert {"audit", "jobs", "job:report"} <= set(news["topics"])
@@ -117,6 +123,35 @@ def test_a_node_that_comes_or_goes_is_told(watched: Watched) -> None:
     assert (begun, watched.news(frozenset(["nodes"]))) == ({"topics": ["nodes"], "runs": []},) * 2
 
 
+def test_a_job_that_a_deploy_adds_or_removes_is_told_within_seconds(watched: Watched) -> None:
+    watched.looks(6)
+    watched.shop.scheduler.add("new", "invoices", "0 3 * * *")
+    watched.looks(SIX_SECONDS)
+    assert watched.news() == {"topics": sorted(ALL), "runs": []}, "every page may show a job that came"
+    watched.shop.scheduler.remove("new")
+    watched.looks(SIX_SECONDS)
+    assert watched.news() == {"topics": sorted(ALL), "runs": []}
+    watched.looks(12)
+    assert watched.news() is None
+
+
+def test_a_node_with_other_code_concerns_every_page_and_a_restart_does_not(watched: Watched) -> None:
+    """A definition that changes leaves the number of jobs as it is, but it comes with a node."""
+    watched.looks(6)
+    watched.shop.tick()  # a session of the same code
+    watched.looks(SIX_SECONDS)
+    assert watched.news(frozenset(["job:report"])) is None
+    other = Scheduler(watched.shop.url, node="kitchen", revision=2)
+    other.every("2h", name="invoices")(lambda: None)
+    other.tick()
+    watched.looks(SIX_SECONDS)
+    assert (watched.news() or {})["topics"] == sorted(ALL)
+    watched.looks(SIX_SECONDS)
+    assert (watched.news() or {})["topics"] == sorted(ALL), "it may have been seen before it had declared all jobs"
+    watched.looks(12)
+    assert watched.news(frozenset(["job:report"])) is None
+
+
 def test_a_pass_is_made_once_however_many_ask_and_costs_two_statements_a_second(watched: Watched) -> None:
     store = watched.shop.store
     for _ in range(10):
@@ -128,8 +163,8 @@ def test_a_pass_is_made_once_however_many_ask_and_costs_two_statements_a_second(
             watched.watcher.look()
         assert store.statements.total() - before == cost
     before = store.statements.total()
-    watched.looks(10)  # of 2 s each
-    assert (store.statements.total() - before) / 20 <= 2
+    watched.looks(12)  # of 2 s each
+    assert (store.statements.total() - before) / 24 <= 2
 
 
 def test_a_caller_that_comes_while_another_looks_does_not_wait(

@@ -109,6 +109,10 @@ class AccountingBoard:
             if len(self._changed) > _JOBS:
                 self._changed.popitem(last=False)
 
+    def list_anew(self) -> None:
+        """Let the next step find out which jobs there are: some came or went."""
+        self._listed_at = None
+
     def step(self, now: int, *, go_on: bool = True) -> None:
         """Compare some jobs; `now` is the store's time.
 

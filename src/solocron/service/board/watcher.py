@@ -1,9 +1,9 @@
 """`Watcher`: looks at the store for all who look at the service, and numbers what has changed.
 
 One pass serves every open page. It is bounded: the holds, at most 200 records, the slots of jobs in which something
-happened; by turns the last acts, and the jobs that are paused or disabled; at every fifth pass the nodes, the alarms
-and the slots of three more jobs. A pass that takes long makes the next one later. Nothing here runs by itself: an
-adapter calls `look` for as long as it has readers, so that a service that no one looks at asks nothing.
+happened; by turns the last acts, how many jobs there are, and the nodes; at every sixth pass the alarms, and the slots
+of three more jobs. A pass that takes long makes the next one later. Nothing here runs by itself: an adapter calls
+`look` for as long as it has readers, so that a service that no client looks at asks nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _MARKED = 1_000
 _OVERLAP = 5 * SECOND
 """Microseconds that each pass looks back behind the last: commits become visible out of order."""
 _REMEMBERED = 5_000
-_SELDOM = 5
-"""Every how many passes the nodes and the alarms are read."""
+_ROUND = 6
+"""Passes after which every part was read: the acts, the numbers of jobs and the nodes in two of them."""
 
 
 class Watcher:
@@ -64,6 +64,8 @@ class Watcher:
         self._ended: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._running: dict[tuple[str, int], SeenRun] = {}
         self._parts: dict[str, Mapping[str, Hashable]] = {}
+        self._codes: frozenset[tuple[str, int | None, str]] = frozenset()
+        self._deployed = False
         self.changes = Changes(lambda: secrets.token_hex(4))
         self.accounting = AccountingBoard(client, clock=clock)
         self.answers = True
@@ -131,19 +133,23 @@ class Watcher:
 
     def _pass(self, *, told: bool) -> None:
         self._store.open(read_only=True)  # a store that is not there yet is not made by looking
-        seldom = self._passes % _SELDOM == 0
-        if seldom:
+        turn, first = self._passes % _ROUND, not self._passes
+        if not turn:
             asked = self._clock()
             self._time = (self._store.clock(), asked)
         topics, runs, more = self._runs()
-        if self._hastened or self._passes % 2 == 0:
+        if self._hastened or turn % 3 == 0:
             self._hastened = False
             topics |= self._acts()
-        if seldom:
-            topics |= self._seldom()
-        if self._passes % 2 or not self._passes:
-            topics |= self._marked()
-        topics |= self._account(topics, go_on=seldom)
+        if first or turn % 3 == 1:
+            found, moved = self._jobs(marks=turn == 4)
+            topics, more = topics | found, more or moved
+        if first or turn % 3 == 2:
+            found, deployed = self._nodes()
+            topics, more = topics | found, more or deployed
+        if not turn:
+            topics |= self._alarms()
+        topics |= self._account(topics, go_on=not turn)
         self._client().read_ahead()
         self._passes += 1
         if told and (topics or more):
@@ -187,20 +193,47 @@ class Watcher:
         topics = {f"job:{job_of(subjects[name][0]) or subjects[name][0]}" for name in changed if name in subjects}
         return topics | {"audit", "jobs"} if topics else set()
 
-    def _seldom(self) -> set[str]:
+    def _nodes(self) -> tuple[set[str], bool]:
+        """Return the topic of nodes that came or went, and whether code runs now that did not run before.
+
+        A definition that a deploy changes leaves no other mark, but it comes with a node. The next look says so once
+        more: a node may be seen before it has declared its jobs.
+        """
         now = self.now or 0
         found = sessions_since(self._store, now - HOURS * HOUR)
         self.accounting.note_refused(found, now)
         sessions = {one.name: (one.state, is_live(one, now=now)) for one in found}
+        latest = max(found, key=lambda one: one.started_at, default=None)
+        codes = frozenset(
+            (one.fingerprint, one.revision, one.version) for one in found if one is latest or is_live(one, now=now)
+        )
+        again, self._deployed = self._deployed, bool(self._passes and codes - self._codes)
+        self._codes = codes
+        return {"nodes"} if self._changed("nodes", sessions) else set(), again or self._deployed
+
+    def _alarms(self) -> set[str]:
         alarms = {doc.name: doc.body.get("opened") for doc in iter_documents(self._store, Kind.ALARM) if is_open(doc)}
-        topics = {"nodes"} if self._changed("nodes", sessions) else set[str]()
-        return topics | ({"alarms"} if self._changed("alarms", alarms) else set())
+        return {"alarms"} if self._changed("alarms", alarms) else set()
+
+    def _jobs(self, *, marks: bool) -> tuple[set[str], bool]:
+        """Return the topics of jobs that were paused, resumed, disabled or enabled without an act on record.
+
+        And whether jobs came or went, which may concern any page. Their numbers tell both; with `marks` the names are
+        read although the numbers are as they were: one may be paused where another was resumed.
+        """
+        counted = self._store.count_jobs()
+        came = self._changed("jobs", {"": (counted.all, counted.marked[Mark.REMOVED])})
+        if came and self._passes:
+            self.accounting.list_anew()
+            self._client().forget_jobs()
+        kept = {"": (counted.marked[Mark.PAUSED], counted.marked[Mark.DISABLED])}
+        jobs = self._marked() if self._changed("kept back", kept) or marks else set[str]()
+        return ({"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()), bool(came and self._passes)
 
     def _marked(self) -> set[str]:
-        """Return the topics of jobs that were paused, resumed, disabled or enabled without an act on record."""
+        """Return the jobs that are kept back and were not, or the other way round."""
         marked = dict.fromkeys(self._store.marked(Mark.PAUSED | Mark.DISABLED, limit=_MARKED))
-        jobs = self._changed("marks", marked)
-        return {"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()
+        return self._changed("marks", marked)
 
     def _account(self, topics: set[str], *, go_on: bool) -> set[str]:
         """Compare some jobs, those in which something happened first; with `go_on` also some of the others."""

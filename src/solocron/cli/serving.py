@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace, _ArgumentGroup
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from solocron import surroundings
@@ -121,8 +122,10 @@ def make_app(
     ticking: Ticking | None = None,
     oidc: OidcVerifier | None = None,
     node_is_ready: Callable[[], bool] = lambda: True,
+    namespaces: Mapping[str, str] = MappingProxyType({}),
+    below: str = "",
 ) -> AsgiService:
-    """Return the application."""
+    """Return the application of one namespace; `namespaces` are those that are served together, `below` its path."""
     from solocron.service.asgi import AsgiService
     from solocron.service.handle import Service
     from solocron.service.live import LiveTimes
@@ -141,8 +144,9 @@ def make_app(
         oidc=oidc,
         node_is_ready=node_is_ready,
         own_checks=lambda: checks_of(listening=wanted, tokens=callers.tokens, hosts=callers.hosts),
+        namespaces=namespaces,
     )
-    return AsgiService(service, base=wanted.base, live=LiveTimes())
+    return AsgiService(service, base=f"{wanted.base}{below}", below=below, live=LiveTimes())
 
 
 def _open(link: str) -> None:

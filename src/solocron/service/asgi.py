@@ -23,7 +23,7 @@ from solocron.service.problems import ProblemError
 from solocron.service.request import RequestHead, Response, make_request_id
 from solocron.service.watch_loop import WatchLoop
 
-__all__ = ["AsgiService"]
+__all__ = ["AsgiService", "Receive", "Scope", "Send"]
 
 log = logging.getLogger("solocron.service")
 
@@ -48,11 +48,13 @@ class AsgiService:
         *,
         auth: HostAuthentication | None = None,
         base: str | None = None,
+        below: str = "",
         live: LiveTimes = FOREIGN,
     ) -> None:
         self._service = service
         self._auth = auth
         self._base = base
+        self._below = below
         self._log = AccessLog()
         self._pool: ThreadPoolExecutor | None = None
         self._waiting = 0
@@ -79,6 +81,11 @@ class AsgiService:
         else:
             self._loop.call_soon_threadsafe(self._streams.end)
 
+    def shut(self) -> None:
+        """End the watch, the threads and the connections, on the loop that served it."""
+        self._watch.end()
+        self.close()
+
     def close(self) -> None:
         """End the threads and the connections; a question that is under way ends first."""
         if self._pool is not None:
@@ -92,8 +99,7 @@ class AsgiService:
             if message["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             else:
-                self._watch.end()
-                self.close()
+                self.shut()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -213,6 +219,7 @@ class AsgiService:
             address=None if client is None else client[0],
             secure=scope.get("scheme") == "https",
             base=shown,
+            below=self._below,
         )
 
 

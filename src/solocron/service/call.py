@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from solocron.service.board.glance import Board
@@ -57,6 +57,8 @@ class ApiCall:
     values: Values = "operate"
     read_only: bool = False
     """True if the service refuses every write."""
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of the namespaces of this service that the caller may see, by name."""
     live: bool = True
     """False if pages get no stream, and ask again every few seconds."""
     is_form: bool = False

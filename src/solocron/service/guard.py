@@ -1,8 +1,8 @@
 """The guard: what every request must pass before anything is read or asked. What is not allowed here is refused.
 
 The order matters. Form and host come first, because a page of another site can make a browser send anything to a name
-that it controls. Then the caller, then the route: a stranger learns nothing about which paths exist. Only then the
-checks of a write, and the body last of all.
+that it controls. Then the caller and its namespaces, then the route: a stranger learns nothing about which paths
+exist. Only then the checks of a write, and the body last of all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hmac
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from solocron.errors import ConfigurationError
 from solocron.service.bodies import LARGEST_BODY
@@ -33,6 +34,7 @@ _ONCE = (
 )
 """Headers of which two are refused: the service and a proxy before it might each look at another one."""
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::[0-9]{1,5})?")
+_NAMED = re.compile(r"/ns/([^/]+)")
 _KINDS = frozenset(
     [
         *("*/*", "application/*", "application/json", "application/problem+json"),
@@ -68,6 +70,7 @@ class Guard:
         read_only: bool = False,
         edit: bool = False,
         table: Sequence[Route] = ROUTES,
+        namespace: Callable[[], str] = lambda: "",
         clock: Callable[[], float],
     ) -> None:
         self._hosts = frozenset(host.lower() for host in allowed_hosts)
@@ -75,6 +78,7 @@ class Guard:
         self._read_only = read_only
         self._edit = edit
         self._table = table
+        self._namespace = namespace
         self._created = RateLimit(_CREATED_A_MINUTE, clock=clock)
         self._written = RateLimit(_WRITES_A_MINUTE, clock=clock)
 
@@ -115,6 +119,8 @@ class Guard:
                 "Send a token: Authorization: Bearer solocron_... `solocron token new` makes one.",
                 headers=[("WWW-Authenticate", 'Bearer realm="solocron"')],
             )
+        if caller is not None and not self._may_enter(caller, head):
+            raise ProblemError(403, "This caller may not see this namespace. Nothing was done.")
         if found is None:
             self._refuse_path(head)
             raise AssertionError
@@ -126,6 +132,13 @@ class Guard:
         if route.writes:
             self._check_write(head, caller, route)
         return Admission(head, caller, found)
+
+    def _may_enter(self, caller: KnownCaller, head: RequestHead) -> bool:
+        """Return whether a caller may see the namespace, also one that the path names and that is not served."""
+        if caller.identity.namespaces is None:
+            return True
+        named = _NAMED.match(head.path)
+        return caller.identity.may_enter(self._namespace() if named is None else unquote(named[1]))
 
     def _refuse_path(self, head: RequestHead) -> None:
         methods = allowed_methods(head.path, self._table)

@@ -11,7 +11,8 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -40,7 +41,7 @@ from solocron.service.parameters import read_query
 from solocron.service.problems import TITLES, ProblemError, bug, problem_of, render
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead, Response, sealed, tag_of
-from solocron.service.roles import RouteAccess
+from solocron.service.roles import Identity, RouteAccess
 from solocron.service.route import Feature, Route
 from solocron.service.routes import API, ROUTES, allowed_methods
 from solocron.service.shared_parts import SharedParts
@@ -66,7 +67,7 @@ class Service:
     """The routes of one namespace.
 
     Without `tokens` every caller is a stranger, unless the adapter knows better. `checks_host` is False where the host
-    application has checked the name.
+    application has checked the name. `namespaces` are those that are served together, with the path of each.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Service:
         codes: OneTimeCodes | None = None,
         node_is_ready: Callable[[], bool] = lambda: True,
         own_checks: Callable[[], Sequence[Check]] = tuple,
+        namespaces: Mapping[str, str] = MappingProxyType({}),
         table: tuple[Route, ...] = ROUTES,
         clock: SystemClock | None = None,
         pause: Callable[[float], object] = time.sleep,
@@ -104,14 +106,13 @@ class Service:
         self._read_only = read_only
         self._board = Board(self._reads, clock=self._clock.boot, position=lambda: self.watcher.changes.last)
         self._parts = SharedParts(clock=self._clock.boot, position=lambda: self.watcher.changes.last)
+        self._namespaces = namespaces
         self._writes = Writes(self._clients.writing)
-        self._logins = Logins(tokens, codes=codes, clock=self._clock, pause=pause)
+        self._logins = Logins(tokens, codes=codes, clock=self._clock, pause=pause, may_enter=self._may_enter_any)
         self._readiness = Readiness(
             lambda: self._clients.reading().store.clock(), node=node_is_ready, clock=self._clock.boot
         )
-        self._metrics = FleetMetrics(
-            self._clients.reading, lambda: self._clients.writing().store.namespace, clock=self._clock.boot
-        )
+        self._metrics = FleetMetrics(self._clients.reading, lambda: self.namespace, clock=self._clock.boot)
         self._examination = Examination(
             self._clients.reading, own=own_checks, clock=self._clock.boot, wall=self._clock.wall
         )
@@ -121,8 +122,28 @@ class Service:
             read_only=read_only,
             edit=edit,
             table=table,
+            namespace=lambda: self.namespace,
             clock=self._clock.boot,
         )
+
+    @property
+    def namespace(self) -> str:
+        """The name of its namespace; nothing is opened for it."""
+        return self._clients.writing().store.namespace
+
+    def _may_enter_any(self, identity: Identity) -> bool:
+        return any(map(identity.may_enter, self._served))
+
+    @property
+    def _served(self) -> Mapping[str, str]:
+        return self._namespaces or {self.namespace: ""}
+
+    def _seen_by(self, caller: KnownCaller | None, head: RequestHead) -> dict[str, str]:
+        """Return the addresses of the namespaces that a caller may see, by name."""
+        if caller is None:
+            return {}
+        found = {name: f"{head.site}{path}/" for name, path in self._served.items()}
+        return {name: address for name, address in found.items() if caller.identity.may_enter(name)}
 
     def handle(self, head: RequestHead, body: bytes = b"") -> Response:
         """Answer a whole request."""
@@ -173,12 +194,21 @@ class Service:
     def admit(self, head: RequestHead, caller: KnownCaller | None) -> Admission | Response:
         """Let a request through, or return the response that ends it here."""
         methods = allowed_methods(head.path, self._table)
-        if head.method == "OPTIONS" and caller is not None and methods:
+        if head.method == "OPTIONS" and caller is not None and methods and caller.identity.may_enter(self.namespace):
             return sealed(head, Response(status=204, headers=(("Allow", ", ".join(methods)),)))
+        elsewhere = self._elsewhere(head, caller)
+        if elsewhere is not None:
+            return sealed(head, Response(status=303, headers=(("Location", elsewhere),)))
         try:
             return self._guard.admit(head, caller)
         except ProblemError as problem:
             return self.refused(head, problem)
+
+    def _elsewhere(self, head: RequestHead, caller: KnownCaller | None) -> str | None:
+        """Return the first namespace of a person who comes to the overview of one that is not theirs."""
+        if caller is None or head.path != "/" or not _is_browsing(head) or caller.identity.may_enter(self.namespace):
+            return None
+        return next(iter(self._seen_by(caller, head).values()), None)
 
     def subscribe(self, admission: Admission) -> tuple[Subscription, Response]:
         """Return what a client wants to hear of, and the head of its stream; raise a ProblemError if it cannot be."""
@@ -256,6 +286,7 @@ class Service:
             board=self._board,
             values=self._values,
             read_only=self._read_only,
+            namespaces=self._seen_by(admission.caller, head),
             live=self._live,
             is_form=route.form,
         )

@@ -56,4 +56,11 @@ def _caller(found: object) -> KnownCaller | None:
         raise TypeError(f"auth= returned {type(found).__name__}; return solocron.service.Identity or None")
     if not isinstance(found.name, str) or not 0 < len(found.name) <= _LONGEST_NAME or not found.name.isprintable():
         raise TypeError(f"auth= returned an identity whose name is not 1 to {_LONGEST_NAME} printable characters")
-    return KnownCaller(Identity(found.name, Role(found.role)), Via.HOST)
+    if found.namespaces is not None and not _are_names(found.namespaces):
+        raise TypeError("auth= returned an identity whose namespaces are not a frozenset of names, or None for all")
+    return KnownCaller(Identity(found.name, Role(found.role), found.namespaces), Via.HOST)
+
+
+def _are_names(found: object) -> bool:
+    """Return whether these are names: a text would let in whatever namespace is a part of it."""
+    return isinstance(found, frozenset) and all(isinstance(one, str) for one in found)

@@ -90,13 +90,13 @@ def cookie_name(head: RequestHead) -> str:
     """Return the name of the cookie. The prefixes make browsers refuse one that another host or plain HTTP set."""
     if not head.secure:
         return "solocron_local"
-    return "__Secure-solocron" if head.base else "__Host-solocron"
+    return "__Secure-solocron" if head.site else "__Host-solocron"
 
 
 def set_cookie(head: RequestHead, value: str, *, lasts: int = LOGIN_LASTS) -> tuple[str, str]:
     """Return the header that sets the cookie of a login, or ends it with `lasts=0`."""
     secure = "; Secure" if head.secure else ""
-    path = head.base or "/"
+    path = head.site or "/"
     return (
         "Set-Cookie",
         f"{cookie_name(head)}={value}; Path={path}; Max-Age={lasts}; HttpOnly; SameSite=Strict{secure}",

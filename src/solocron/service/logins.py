@@ -10,7 +10,7 @@ from solocron.service.codes import OneTimeCodes
 from solocron.service.identity import make_login
 from solocron.service.problems import ProblemError
 from solocron.service.rates import RateLimit
-from solocron.service.roles import RouteAccess, is_allowed
+from solocron.service.roles import Identity, RouteAccess, is_allowed
 from solocron.service.tokens import Tokens
 
 __all__ = ["Logins"]
@@ -31,22 +31,24 @@ class Logins:
         codes: OneTimeCodes | None = None,
         clock: SystemClock,
         pause: Callable[[float], object],
+        may_enter: Callable[[Identity], bool] = lambda identity: True,
     ) -> None:
         self._tokens = tokens
         self._codes = codes
         self._clock = clock
         self._pause = pause
+        self._may_enter = may_enter
         self._by_address = RateLimit(_AN_ADDRESS, clock=clock.boot)
         self._in_all = RateLimit(_IN_ALL, clock=clock.boot)
 
     def begin(self, token: str, address: str | None) -> str | None:
-        """Return the cookie of a new login; None if the token is not valid, or of a role that shows no page."""
+        """Return the cookie of a new login; None if the token is not valid here, or of a role that shows no page."""
         self._slow_down(address)
         try:
             found = None if self._tokens is None else self._tokens.identify(token)
         except ConfigurationError:
             found = None
-        if found is None or not is_allowed(found.role, RouteAccess.READ):
+        if found is None or not is_allowed(found.role, RouteAccess.READ) or not self._may_enter(found):
             return None
         return make_login(token, now=self._clock.wall())
 

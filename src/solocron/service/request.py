@@ -50,6 +50,13 @@ class RequestHead:
     """True if the client speaks TLS, to us or to the proxy in front of us."""
     base: str = ""
     """The path under which the service is mounted: empty, or `/a/b`."""
+    below: str = ""
+    """The end of `base` that names one of several namespaces: empty, or `/ns/NAME`."""
+
+    @property
+    def site(self) -> str:
+        """The path of all namespaces of this service, for which a login counts."""
+        return self.base.removesuffix(self.below) if self.below else self.base
 
     def header(self, name: str) -> str | None:
         """Return the first header of a name, which is given in lower case."""

@@ -29,10 +29,16 @@ class RouteAccess(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A caller: the name that the audit keeps, and its role."""
+    """A caller: the name that the audit keeps, its role, and where it may use it."""
 
     name: str
     role: Role = Role.READ
+    namespaces: frozenset[str] | None = None
+    """The namespaces that it may see; None for all."""
+
+    def may_enter(self, namespace: str) -> bool:
+        """Return whether this caller may see anything of a namespace."""
+        return self.namespaces is None or namespace in self.namespaces
 
 
 _ALLOWED = {

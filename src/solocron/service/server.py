@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from solocron.errors import ConfigurationError, MissingExtra
 from solocron.loopback import is_loopback
 from solocron.service.asgi import AsgiService
+from solocron.service.namespaces import NamespacesApp
 from solocron.service.private_file import check_private
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def opened_socket(wanted: Listening) -> socket.socket:
         ) from None
 
 
-def make_server(app: AsgiService, wanted: Listening) -> uvicorn.Server:
+def make_server(app: AsgiService | NamespacesApp, wanted: Listening) -> uvicorn.Server:
     """Return the server, which `run(sockets=[...])` starts; SIGTERM and SIGINT end it."""
     try:
         import uvicorn
@@ -157,7 +158,7 @@ def make_server(app: AsgiService, wanted: Listening) -> uvicorn.Server:
 
 
 @contextmanager
-def serving(app: AsgiService, wanted: Listening, listener: socket.socket) -> Iterator[None]:
+def serving(app: AsgiService | NamespacesApp, wanted: Listening, listener: socket.socket) -> Iterator[None]:
     """Serve from a thread while the body runs, beside a node that has the main thread and its signals."""
     server = make_server(app, wanted)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="solocron-serve")

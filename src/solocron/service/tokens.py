@@ -7,7 +7,7 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -21,17 +21,19 @@ __all__ = ["FixedTokens", "JoinedTokens", "TokenEntry", "TokenFile", "Tokens", "
 
 _LARGEST = 64 * 1024
 _TOKEN = re.compile(r"solocron_[A-Za-z0-9_-]{43}")
+_NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NOTHING = "Nothing was started."
 _WHAT = "token file"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """A line of the file: `name role sha256`."""
+    """A line of the file: `name role sha256`, and after it the namespaces of the token, if it is not for all."""
 
     name: str
     role: Role
     digest: str
+    namespaces: frozenset[str] | None = None
 
 
 class Tokens:
@@ -48,7 +50,7 @@ class Tokens:
         digest, found = hash_of(token), None
         for entry in self.entries():
             if hmac.compare_digest(entry.digest, digest):
-                found = Identity(entry.name, entry.role)
+                found = Identity(entry.name, entry.role, entry.namespaces)
         return found
 
 
@@ -113,12 +115,20 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def add_token(path: Path, name: str, role: Role) -> str:
-    """Append a new token to the file, which is created for its owner alone, and return the token."""
+def add_token(path: Path, name: str, role: Role, namespaces: Collection[str] = ()) -> str:
+    """Append a new token to the file, which is created for its owner alone, and return the token.
+
+    Without `namespaces` it is for every namespace.
+    """
     if not NAME.fullmatch(name):
         raise ConfigurationError(
             f"name {name!r:.60} cannot be used: 1 to 128 letters, digits, '_', '.', ':' or '-'. No token was made."
         )
+    for one in namespaces:
+        if not _NAMESPACE.fullmatch(one):
+            raise ConfigurationError(
+                f"namespace {one!r:.80} is not a name: 1 to 64 letters, digits, '_', '.' or '-'. No token was made."
+            )
     descriptor = open_private(path, what=_WHAT, untouched="No token was made.", mode="append")
     with os.fdopen(descriptor, "r+", encoding="ascii", errors="replace") as file:
         content = file.read(_LARGEST)
@@ -126,7 +136,8 @@ def add_token(path: Path, name: str, role: Role) -> str:
             raise ConflictError(f"{path} has a token {name!r} already; take its line out first. No token was made.")
         token = new_token()
         lead = "" if not content or content.endswith("\n") else "\n"
-        file.write(f"{lead}{name} {role} {hash_of(token)}\n")
+        bound = f" {','.join(sorted(set(namespaces)))}" if namespaces else ""
+        file.write(f"{lead}{name} {role} {hash_of(token)}{bound}\n")
     return token
 
 
@@ -143,13 +154,14 @@ def _parse(path: Path, content: str) -> tuple[TokenEntry, ...]:
         words = line.split()
         if not words or line.lstrip().startswith("#"):
             continue
-        good = len(words) == 3 and NAME.fullmatch(words[0]) and words[1] in set(Role)
-        if not good or not re.fullmatch(r"[0-9a-f]{64}", words[2]):
+        good = len(words) in (3, 4) and NAME.fullmatch(words[0]) and words[1] in set(Role)
+        bound = words[3].split(",") if len(words) == 4 else []
+        if not good or not re.fullmatch(r"[0-9a-f]{64}", words[2]) or not all(map(_NAMESPACE.fullmatch, bound)):
             raise ConfigurationError(
-                f"the token file {path}, line {number}, cannot be read: it must be `name role sha256`, as "
-                f"`solocron token new` writes it; roles are {', '.join(Role)}. {_NOTHING}"
+                f"the token file {path}, line {number}, cannot be read: it must be `name role sha256` and "
+                f"perhaps namespaces, as `solocron token new` writes it; roles are {', '.join(Role)}. {_NOTHING}"
             )
         if words[0] in found:
             raise ConfigurationError(f"the token file {path}, line {number}: {words[0]} is there twice. {_NOTHING}")
-        found[words[0]] = TokenEntry(words[0], Role(words[1]), words[2])
+        found[words[0]] = TokenEntry(words[0], Role(words[1]), words[2], frozenset(bound) or None)
     return tuple(found.values())

@@ -31,6 +31,17 @@ def test_a_token_is_kept_as_its_hash_in_a_file_of_its_owner(file: Path) -> None:
     assert TokenFile(file).identify(new_token()) is None
 
 
+def test_a_token_may_be_bound_to_namespaces(file: Path) -> None:
+    token = add_token(file, "ana", Role.READ, ["mail", "billing"])
+    assert file.read_text() == f"ana read {hash_of(token)} billing,mail\n"
+    assert TokenFile(file).identify(token) == Identity("ana", Role.READ, frozenset(["billing", "mail"]))
+    with pytest.raises(ConfigurationError, match=r"'a,b' is not a name.*No token was made"):
+        add_token(file, "bot", Role.READ, ["a,b"])
+    file.write_text(f"ana read {hash_of(token)} mail,\n")
+    with pytest.raises(ConfigurationError, match="line 1, cannot be read"):
+        TokenFile(file).entries()
+
+
 def test_a_second_one_is_appended_also_to_a_file_without_a_line_break_at_its_end(file: Path) -> None:
     first = add_token(file, "ana", Role.READ)
     file.write_text(file.read_text().rstrip("\n"))

@@ -1,4 +1,4 @@
-"""`solocron serve`: show the namespace over HTTP, on the loopback interface unless asked otherwise."""
+"""`solocron serve`: show a namespace, or several, over HTTP, on the loopback interface unless asked otherwise."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="N", type=int, default=8700, help="(default: 8700)")
     add_serving(parser)
+    parser.add_argument(
+        "--also", metavar="NAME", action="append", default=[], help="a further namespace of the store, below /ns/NAME"
+    )
     parser.add_argument("--tick", action="store_true", help="let the role tick run what is due; needs TARGET")
     parser.add_argument("--oidc-issuer", metavar="URL", help="whose tokens may tick, beside those of the file")
     parser.add_argument("--oidc-audience", metavar="TEXT", help="what they are made for")
@@ -39,6 +42,7 @@ def execute(args: Namespace) -> int:
     from solocron.cli.serving import announce, callers_of, listening_of, make_app
     from solocron.cli.target import prepare
     from solocron.scheduler.hooks import tick_once
+    from solocron.service.namespaces import NamespacesApp, paths_of
     from solocron.service.server import make_server, opened_socket, url_of
     from solocron.service.ticking import Ticking
 
@@ -49,6 +53,8 @@ def execute(args: Namespace) -> int:
     callers = callers_of(args, wanted)
     scheduler = None if args.target is None else _scheduler(args)
     clients = _clients(args, scheduler)
+    paths = paths_of([clients.writing().store.namespace, *args.also], "Nothing listens.") if args.also else {}
+    others = {name: _further(args, scheduler, name) for name in args.also}
     try:
         with logged(args):
             _say_if_empty(clients)
@@ -56,12 +62,18 @@ def execute(args: Namespace) -> int:
             if args.tick and scheduler is not None:
                 prepare(scheduler)
                 ticking = Ticking(partial(tick_once, scheduler), runs_node=lambda: False)
-            server = make_server(make_app(args, clients, callers, wanted, ticking=ticking, oidc=oidc), wanted)
+            app = make_app(args, clients, callers, wanted, ticking=ticking, oidc=oidc, namespaces=paths)
+            further = {
+                name: make_app(args, one, callers, wanted, namespaces=paths, below=paths[name])
+                for name, one in others.items()
+            }
+            server = make_server(NamespacesApp(app, further, base=wanted.base) if further else app, wanted)
             with opened_socket(wanted) as listener:
                 announce(callers, url_of(wanted, listener.getsockname()[1]))
                 server.run(sockets=[listener])
     finally:
-        clients.close()
+        for one in (clients, *others.values()):
+            one.close()
     return OK
 
 
@@ -83,6 +95,24 @@ def _clients(args: Namespace, scheduler: Scheduler | None) -> ServiceClients:
         return service_clients_of(scheduler)
     reading, writing = (Client(named_store(args, make=True)) for _ in range(2))
     return ServiceClients.of(reading, writing)
+
+
+def _further(args: Namespace, scheduler: Scheduler | None, namespace: str) -> ServiceClients:
+    """Return the clients of another namespace of the same store."""
+    from solocron.cli.opening import named_store
+    from solocron.client import Client
+    from solocron.service.clients import ServiceClients
+
+    if scheduler is None:
+        named = Namespace(**{**vars(args), "namespace": namespace})
+        return ServiceClients.of(*(Client(named_store(named, make=True)) for _ in range(2)))
+    from solocron.scheduler.hooks import core_of
+    from solocron.stores.url import Secret, make_store
+
+    place = core_of(scheduler).configuration.store
+    if not isinstance(place, Secret):
+        raise ConfigurationError("--also: the store of this scheduler has no URL to open again. Nothing listens.")
+    return ServiceClients.of(*(Client(make_store(place, namespace=namespace)) for _ in range(2)))
 
 
 def _say_if_empty(clients: ServiceClients) -> None:

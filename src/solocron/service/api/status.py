@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -22,6 +23,8 @@ class MeAnswer:
     via: str
     until: datetime | None
     """End of the login; None for a bearer token."""
+    namespaces: Mapping[str, str]
+    """Addresses of the namespaces of this service that the caller may see, by name."""
 
 
 def status(call: ApiCall) -> StatusAnswer:
@@ -37,7 +40,13 @@ def alarms(call: ApiCall) -> AlarmsView:
 
 
 def me(call: ApiCall) -> MeAnswer:
-    """Return the identity of the caller."""
+    """Return the identity of the caller, and the addresses of the namespaces of this service that it may see."""
     assert call.caller is not None
     identity = call.caller.identity
-    return MeAnswer(name=identity.name, role=str(identity.role), via=str(call.caller.via), until=call.caller.until)
+    return MeAnswer(
+        name=identity.name,
+        role=str(identity.role),
+        via=str(call.caller.via),
+        until=call.caller.until,
+        namespaces=call.namespaces,
+    )

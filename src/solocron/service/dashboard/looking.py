@@ -146,6 +146,7 @@ class Look:
             links=self.links,
             reading=self.reading,
             namespace="" if status is None else status.namespace,
+            namespaces=self._namespace_ways("" if status is None else status.namespace),
             store=_KINDS.get(scheme.partition("+")[0], scheme),
             tier="" if status is None else status.tier,
             place=place.removeprefix("/") if scheme == "sqlite" else place,  # what follows is the path as it is
@@ -161,6 +162,12 @@ class Look:
             done="" if done is None else DONE[done],
             undo=self._undo(done),
         )
+
+    def _namespace_ways(self, here: str) -> Choices | None:
+        """Return the namespaces between which this reader may choose; None if there is but one."""
+        found = self.call.namespaces
+        made = tuple(Choice(label=name, href=address, chosen=name == here) for name, address in found.items())
+        return Choices(label="Namespace", choices=made) if len(made) > 1 else None
 
     def _undo(self, done: str | None) -> str:
         """Return the address of the act that takes back what was just done to the job of this page."""

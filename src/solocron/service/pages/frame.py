@@ -46,6 +46,8 @@ class Frame:
     links: Links
     reading: Reading
     namespace: str
+    namespaces: Choices | None = None
+    """Those between which the reader may choose, if there are several."""
     store: str
     """Kind of the store: PostgreSQL, SQLite, ..."""
     tier: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from solocron import Scheduler
 from solocron.client import Client
 from solocron.errors import StoreUnavailable
+from solocron.model.documents.session import RefusedEnd, SelfReport
 from solocron.service.board.changes import MOST_JOBS, Changes, Position, SeenRun, told
 from solocron.service.board.watcher import QUIET, Watcher
+from solocron.stores.paging import sessions_since
+from solocron.testing.conformance.kit import put
 from tests.unit.cli.kit import Shop
 from tests.unit.cli.kit import shop as open_shop
 
@@ -150,6 +154,17 @@ def test_a_node_with_other_code_concerns_every_page_and_a_restart_does_not(watch
     assert (watched.news() or {})["topics"] == sorted(ALL), "it may have been seen before it had declared all jobs"
     watched.looks(12)
     assert watched.news(frozenset(["job:report"])) is None
+
+
+def test_a_refused_result_is_told_to_its_job_and_to_no_other(watched: Watched) -> None:
+    watched.shop.tick()
+    watched.looks(6)
+    watched.news()
+    session = sessions_since(watched.shop.store, 0)[0]
+    end = RefusedEnd(run="invoices@0006436d8f30aa00", fence=7, at=1, outcome="succeeded")
+    put(watched.shop.store, replace(session, report=SelfReport(refused=(end,))))
+    watched.looks(SIX_SECONDS)
+    assert watched.news() == {"topics": ["job:invoices", "nodes", "runs"], "runs": []}
 
 
 def test_a_pass_is_made_once_however_many_ask_and_costs_two_statements_a_second(watched: Watched) -> None:

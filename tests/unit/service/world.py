@@ -216,7 +216,7 @@ SECOND = run_view(
     started_at=at("02:34:31.1"),
     finished_at=at("02:41:07.3"),
 )
-REFUSED = RefusedResult(node="worker-c", run=TAKEN, fence=1_794_795_300_212, at=at("02:37:02.4"))
+REFUSED = RefusedResult(node="worker-c", run=TAKEN, fence=1_794_795_300_212, at=at("02:37:02.4"), outcome="succeeded")
 INVOICES = "invoices.generate@0006436d8f30aa00"
 TRACE = """Traceback (most recent call last):
   File "billing/jobs/dunning.py", line 88, in send

@@ -194,7 +194,7 @@ class Watcher:
         return topics | {"audit", "jobs"} if topics else set()
 
     def _nodes(self) -> tuple[set[str], bool]:
-        """Return the topic of nodes that came or went, and whether code runs now that did not run before.
+        """Return the topics of nodes that came or went and of refused results, and whether other code runs now.
 
         A definition that a deploy changes leaves no other mark, but it comes with a node. The next look says so once
         more: a node may be seen before it has declared its jobs.
@@ -203,13 +203,16 @@ class Watcher:
         found = sessions_since(self._store, now - HOURS * HOUR)
         self.accounting.note_refused(found, now)
         sessions = {one.name: (one.state, is_live(one, now=now)) for one in found}
+        refused = {f"{end.run} {end.fence}": end.run for one in found for end in one.report.refused}
+        topics = {f"job:{job_of(refused[key])}" for key in self._changed("refused", refused) if key in refused}
         latest = max(found, key=lambda one: one.started_at, default=None)
         codes = frozenset(
             (one.fingerprint, one.revision, one.version) for one in found if one is latest or is_live(one, now=now)
         )
         again, self._deployed = self._deployed, bool(self._passes and codes - self._codes)
         self._codes = codes
-        return {"nodes"} if self._changed("nodes", sessions) else set(), again or self._deployed
+        topics |= {"nodes", "runs"} if topics else set()
+        return topics | ({"nodes"} if self._changed("nodes", sessions) else set()), again or self._deployed
 
     def _alarms(self) -> set[str]:
         alarms = {doc.name: doc.body.get("opened") for doc in iter_documents(self._store, Kind.ALARM) if is_open(doc)}

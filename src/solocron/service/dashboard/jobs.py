@@ -15,10 +15,10 @@ from solocron.service.api.runs import read_run_cursor
 from solocron.service.board.glance import LATE
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
+from solocron.service.dashboard.refusals import refused_of
 from solocron.service.pages.backfills import backfill_entries
 from solocron.service.pages.details import job_page
 from solocron.service.pages.fates import fates_of_slots
-from solocron.service.pages.fleet import refused_by
 from solocron.service.pages.lists import JobsAsked, jobs_page
 from solocron.service.pages.spans import SlotsSpan
 from solocron.service.pages.why import why_page
@@ -104,7 +104,7 @@ def job(call: ApiCall) -> ShownPage:
     before = read_run_cursor(call.path, filters)
     table = call.reads.runs(WantedRuns(job=name, statuses=_FILTERS[given["status"] or ""]), limit=_ROWS, before=before)
     older = None if table.next is None else look.here(cursor=make_cursor(str(table.next), call.path, filters))
-    nodes = call.reads.nodes(ended=True, since=min(run.slot for run in attempts)) if attempts else []
+    refused = refused_of(call, (*attempts, *table.runs))
     audit = call.reads.audit_of(name)
     page = job_page(
         view,
@@ -116,7 +116,7 @@ def job(call: ApiCall) -> ShownPage:
         operates=call.operates,
         chosen=chosen if given["slot"] or chosen in {one.slot for one in slots} else None,
         attempts=tuple(map(shown_run, attempts)),
-        refused=refused_by(nodes, attempts[-1].run) if attempts else (),
+        refused=refused,
         why=told,
         span=span,
         zones=look.zone_ways(short=True),
@@ -131,7 +131,7 @@ def job(call: ApiCall) -> ShownPage:
         audit=audit,
         here=look.here,
     )
-    return look.screen(page, view, slots, table.runs, attempts, told, audit, topics=f"job:{name}")
+    return look.screen(page, view, slots, table.runs, attempts, refused, told, audit, topics=f"job:{name}")
 
 
 def why(call: ApiCall) -> ShownPage:

@@ -11,7 +11,9 @@ from solocron.model.documents.run import job_of
 from solocron.service.api.runs import read_run_cursor
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
+from solocron.service.dashboard.refusals import refused_of
 from solocron.service.pages.details import run_page
+from solocron.service.pages.fleet import refused_by
 from solocron.service.pages.lists import RunsAsked, runs_page
 from solocron.service.pages.parts import Column, TableCell, TablePart, TableRow
 from solocron.service.paging import make_cursor
@@ -49,7 +51,7 @@ def runs(call: ApiCall) -> ShownPage:
         return look.screen(runs_page((), asked=asked, reading=look.reading, links=look.links), topics="")
     except NotFoundError as error:  # no job of that name
         return look.screen(runs_page((), asked=asked, reading=look.reading, links=look.links, looked=str(error)))
-    shown = tuple(map(shown_run, page.runs))
+    shown, refused = tuple(map(shown_run, page.runs)), refused_of(call, page.runs)
     looked = "" if page.looked_back_to is None else f"looked back to {look.reading.stamp(page.looked_back_to)}"
     made = runs_page(
         shown,
@@ -59,8 +61,9 @@ def runs(call: ApiCall) -> ShownPage:
         older=None if page.next is None else look.here(cursor=make_cursor(str(page.next), call.path, filters)),
         newer=look.here(cursor=None) if given["cursor"] else None,
         looked=looked,
+        refused=refused,
     )
-    return look.screen(made, shown)
+    return look.screen(made, shown, refused)
 
 
 def run(call: ApiCall) -> ShownPage:
@@ -85,7 +88,8 @@ def run(call: ApiCall) -> ShownPage:
         may_show_values=call.sees_values,
         output=output,
     )
-    return look.screen(page, shown, steps, output, topics=f"job:{last.job}")
+    refused = refused_by(nodes, last.run)
+    return look.screen(page, shown, refused, steps, output, topics=f"job:{last.job}")
 
 
 def _zone_of(call: ApiCall, job: str) -> str:

@@ -62,7 +62,7 @@ def job_page(
     audit: Sequence[AuditView] = (),
     here: Callable[..., str],
 ) -> JobDetailPage:
-    """Make the page of a job; `fates` oldest first, `attempts` are those of the chosen slot.
+    """Make the page of a job; `fates` oldest first, `attempts` are those of the chosen slot, `refused` of any.
 
     `runs` are the rows of the table and `history` the last attempts for the durations, both newest first. `here` makes
     the address of this page with other parameters.
@@ -98,7 +98,7 @@ def job_page(
         story=story_of(
             chosen,
             attempts,
-            refused=refused,
+            refused=[one for one in refused if attempts and one.run == attempts[-1].run],
             reading=reading,
             links=links,
             before=before,
@@ -112,7 +112,13 @@ def job_page(
         if chosen is not None
         else None,
         runs=runs_table(
-            runs, reading=reading, links=links, with_job=False, chosen=chosen, empty=_never(job, status, reading)
+            runs,
+            reading=reading,
+            links=links,
+            with_job=False,
+            chosen=chosen,
+            refused=refused,
+            empty=_never(job, status, reading),
         ),
         filters=choose("Filter", status, filters),
         older=older,
@@ -163,7 +169,12 @@ def run_page(
         else None,
         story=story,
         attempts=runs_table(
-            attempts[::-1], reading=reading, links=links, with_job=False, empty="No attempt is on record."
+            attempts[::-1],
+            reading=reading,
+            links=links,
+            with_job=False,
+            refused=refused,
+            empty="No attempt is on record.",
         ),
         errors=errors_of(attempts),
         steps=steps,

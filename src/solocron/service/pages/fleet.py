@@ -46,6 +46,8 @@ class RefusedResult:
     run: str
     fence: int
     at: datetime
+    outcome: str
+    """How the run would have ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ class FleetPart:
 def refused_by(nodes: Iterable[NodeView], run: str | None = None) -> tuple[RefusedResult, ...]:
     """Return the results that the store refused from these nodes, of all runs or of one."""
     return tuple(
-        RefusedResult(node=node.node, run=one.run, fence=one.fence, at=one.at)
+        RefusedResult(node=node.node, run=one.run, fence=one.fence, at=one.at, outcome=one.outcome)
         for node in nodes
         for one in node.refused
         if run in (None, one.run)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from solocron.model.documents.run import Origin, Status
+from solocron.service.pages.fleet import RefusedResult
 from solocron.service.pages.jobs import JobsPage, jobs_table
 from solocron.service.pages.links import Links
 from solocron.service.pages.nodes import NodesPage, nodes_table, unserved_words
@@ -110,6 +111,7 @@ def runs_page(
     older: str | None = None,
     newer: str | None = None,
     looked: str = "",
+    refused: Sequence[RefusedResult] = (),
 ) -> RunsPage:
     """Make a page of runs, newest first; `looked` says how far back was looked if the page is short."""
     statuses = tuple(str(one) for one in Status)
@@ -128,7 +130,9 @@ def runs_page(
     return RunsPage(
         filters=fields,
         presets=choose("Presets", chosen, presets),
-        table=runs_table(runs, reading=reading, links=links, with_job=True, empty="No run fits these filters."),
+        table=runs_table(
+            runs, reading=reading, links=links, with_job=True, refused=refused, empty="No run fits these filters."
+        ),
         older=older,
         newer=newer,
         looked=looked,

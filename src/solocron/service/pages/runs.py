@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
+from solocron.service.pages.fleet import RefusedResult
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Choices, Column, FormField, TableCell, TablePart, TableRow, badge_of
 from solocron.service.pages.words import Reading, short_fence, span
@@ -42,12 +43,14 @@ def runs_table(
     links: Links,
     with_job: bool,
     chosen: datetime | None = None,
+    refused: Sequence[RefusedResult] = (),
     empty: str,
 ) -> TablePart:
     """Make the table of attempts, newest first; attempts of one run are joined.
 
-    The status stands near the slot, so that a phone shows both.
+    The status stands near the slot, so that a phone shows both. An attempt whose result was `refused` says so.
     """
+    late = {(one.run, one.fence): one for one in refused}
     columns = (
         Column(title="slot"),
         *((Column(title="job"),) if with_job else ()),
@@ -63,7 +66,9 @@ def runs_table(
     before: RunView | None = None
     for run in runs:
         follows = before is not None and before.run == run.run and run.attempt > 0
-        rows.append(_row(run, follows=follows, reading=reading, links=links, with_job=with_job, chosen=chosen))
+        row = _row(run, follows=follows, reading=reading, links=links, with_job=with_job, chosen=chosen)
+        came = late.get((run.run, run.fence or 0))
+        rows.append(row if came is None else _marked(row, came, reading))
         before = run
     return TablePart(label="Runs", columns=columns, rows=tuple(rows), empty=empty, stacked=True)
 
@@ -98,6 +103,14 @@ def _row(
         chosen=picked,
         follows=follows,
     )
+
+
+def _marked(row: TableRow, came: RefusedResult, reading: Reading) -> TableRow:
+    """Return the row of an attempt with what its node wrote after the takeover."""
+    *cells, why = row.cells
+    words = f"⊗ {came.outcome.replace('_', ' ')} at {reading.time(came.at, seconds=True)} was refused"
+    said = " · ".join(filter(None, (words, why.text)))
+    return replace(row, cells=(*cells, replace(why, text=said, title=said)))
 
 
 def plural_status(run: RunView) -> str:

@@ -77,9 +77,9 @@ def story_of(
     for one in refused:
         line = StoryLine(
             what="Refused",
-            rest=f": {one.node} woke up and wrote",
+            rest=f": {one.node} woke up and wrote “{one.outcome.replace('_', ' ')}”",
             at=reading.time(one.at, seconds=True),
-            more="its fence was old, nothing was kept",
+            more=f"fence {one.fence} was old, nothing was kept",
             tone="lost",
         )
         told.append((one.at, 3, line))

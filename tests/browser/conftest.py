@@ -1,4 +1,4 @@
-"""A served dashboard on a real SQLite file, and a browser. Both live as long as the file of tests."""
+"""A served dashboard on a real SQLite file, and a browser: made once, because they cost more than most tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,9 @@ from tests.browser.fleet import build
 from tests.required import require_module, require_program
 
 HINT = "make servers, or apt-get install chromium"
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
+"""The rules that depend on theme and width; all others look at the document, which is the same in each."""
 
 
 @dataclass
@@ -32,6 +35,7 @@ class Site:
     token_file: Path
     tokens: dict[Role, str]
     namespace: str = "default"
+    also: tuple[str, ...] = ()
     port: int = 0
     process: subprocess.Popen[str] | None = None
     address: str = ""
@@ -41,7 +45,7 @@ class Site:
     def start(self) -> None:
         """Start it; a second start takes the same port again."""
         command = [sys.executable, "-m", "solocron", "serve", "--store", self.store, "--port", str(self.port)]
-        command += ["--namespace", self.namespace]
+        command += ["--namespace", self.namespace, *(f"--also={name}" for name in self.also)]
         self.process = subprocess.Popen(
             [*command, "--token-file", str(self.token_file)],
             stdout=subprocess.PIPE,
@@ -119,26 +123,26 @@ class Chromium:
         context.close()
         return state
 
-    def findings(self, page: Any) -> list[str]:
-        """Return what axe finds on a page."""
-        page.evaluate(self.axe)
-        rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-        told = page.evaluate("rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", rules)
+    def findings(self, page: Any, rules: Sequence[str] = RULES) -> list[str]:
+        """Return what axe finds on a page, by sets of rules or by single ones."""
+        if page.evaluate("typeof axe === 'undefined'"):
+            page.evaluate(self.axe)
+        told = page.evaluate("rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", list(rules))
         return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}" for one in told["violations"]]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     require_program("chromium", HINT)
     folder = tmp_path_factory.mktemp("site")
     tokens = {role: add_token(folder / "tokens", f"{role}-er", role) for role in (Role.READ, Role.OPERATE)}
-    served = Site(build(folder / "fleet.db"), folder / "tokens", tokens)
+    served = Site(build(folder / "fleet.db"), folder / "tokens", tokens, also=("mail",))
     served.start()
     yield served
     assert served.stop() == 0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
     path = require_program("chromium", HINT)
     require_module("playwright")

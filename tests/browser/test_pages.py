@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import pytest
 
 from solocron.service.roles import Role
-from tests.browser.conftest import Chromium, Site
+from tests.browser.conftest import LOOKS, Chromium, Site
 from tests.browser.fleet import HOSTILE
 
-pytestmark = pytest.mark.may_leak("the browser and the service live as long as this file")
+pytestmark = pytest.mark.may_leak("the browser and the service live as long as the tests in this folder")
 
 PAGES = {
     "overview": "/",
@@ -46,82 +48,144 @@ PAGES = {
 }
 WIDE = """[...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
   .map((one) => `${one.localName}.${one.getAttribute("class")}`).slice(0, 6)"""
-USUAL = [("light", 1440), ("dark", 390)]
-OTHERS = [pair for pair in product(("light", "dark"), (1440, 760, 390, 320)) if pair not in USUAL]
+DESK, PHONE = ("light", 1440), ("dark", 390)
+OTHERS = [pair for pair in product(("light", "dark"), (1440, 760, 390, 320)) if pair != DESK]
 
 
-def every_address(page: Any) -> dict[str, str]:
-    """Return the pages, with a run and a node that are there."""
-    page.goto("/runs?status=lost")
-    run = page.locator("table.data td a").first.get_attribute("href")
-    page.goto("/nodes?state=ended")
-    nodes = page.locator("table.data td a.name")
-    return PAGES | {"run": run, "node": nodes.first.get_attribute("href"), "dead": nodes.last.get_attribute("href")}
+@dataclass(frozen=True)
+class Looked:
+    """What one look at every page has found."""
+
+    source: dict[str, str]
+    """The pages as they were sent: all that a browser without script has."""
+    text: dict[str, str]
+    """What the main part of each shows."""
+    found: list[str]
+    """What is wrong."""
 
 
-def examine(chromium: Chromium, site: Site, theme: str, width: int) -> list[str]:
-    found: list[str] = []
-    with chromium.tab(site, theme=theme, width=width) as page:
-        for name, address in every_address(page).items():
+def look_at_all(
+    chromium: Chromium, site: Site, first: tuple[str, int], second: tuple[str, int] | None = None
+) -> Looked:
+    """Visit every page once, and look at it in one or two themes and widths."""
+    source, text, found = dict[str, str](), dict[str, str](), list[str]()
+    with chromium.tab(site, theme=first[0], width=first[1]) as page:
+        left = list(PAGES.items())
+        while left:
+            name, address = left.pop(0)
             answer = page.goto(address)
-            where = f"{name} ({theme}, {width})"
-            if answer.status != 200:
-                found.append(f"{where}: status {answer.status}")
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                found.append(f"{where}: wider than its window: {page.evaluate(WIDE)}")
-            if page.locator("main img, main script").count():
-                found.append(f"{where}: markup from data")
-            found += [f"{where}: {one}" for one in chromium.findings(page)]
+            source[name], text[name] = answer.text(), page.locator("main").inner_text()
+            found += [] if answer.status == 200 else [f"{name}: status {answer.status}"]
+            found += [f"{name} {first}: {one}" for one in (*shape(page), *chromium.findings(page))]
+            if second is not None:
+                dress(page, *second)
+                found += [f"{name} {second}: {one}" for one in (*shape(page), *chromium.findings(page, LOOKS))]
+                dress(page, *first)
+            left += [(key, one.get_attribute("href")) for key, one in linked(page).get(name, {}).items()]
         found += page.reports
-    return found
+    return Looked(source, text, found)
 
 
-@pytest.mark.parametrize(("theme", "width"), USUAL)
-def test_every_page_is_quiet_accessible_and_fits(chromium: Chromium, site: Site, theme: str, width: int) -> None:
-    assert examine(chromium, site, theme, width) == []
+def linked(page: Any) -> dict[str, dict[str, Any]]:
+    """Return the pages of a run and of two nodes, by the page that leads to them."""
+    nodes = page.locator("table.data td a.name")
+    return {
+        "lost runs": {"run": page.locator("table.data td a").first},
+        "nodes": {"node": nodes.first, "dead": nodes.last},
+    }
+
+
+def dress(page: Any, theme: str, width: int) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 900})
+
+
+def shape(page: Any) -> list[str]:
+    """Return what is wrong with the shape of a page: wider than its window, or with markup from data."""
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    found = [f"wider than its window: {page.evaluate(WIDE)}"] if wide else []
+    return found + (["markup from data"] if page.locator("main img, main script").count() else [])
+
+
+@pytest.fixture(scope="module")
+def looked(chromium: Chromium, site: Site) -> Looked:
+    return look_at_all(chromium, site, DESK, PHONE)
+
+
+def test_every_page_is_quiet_accessible_and_fits(looked: Looked) -> None:
+    assert looked.found == []
+
+
+def test_every_page_tells_the_same_without_script(looked: Looked) -> None:
+    assert len(looked.source) == len(PAGES) + 3
+    for name, source in looked.source.items():
+        assert source.count("<h1") == 1, name
+        assert re.sub(r"<[^>]*>", "", source.partition("<main")[2].partition("</main>")[0]).strip(), name
+    assert len(re.findall(r'<a[^>]* class="[^"]*\bcell\b', looked.source["job"])) >= 5
+
+
+def test_hostile_text_is_shown_as_text(looked: Looked) -> None:
+    shown = HOSTILE.replace("\u202e", "\\u202e")
+    for name in ("paused job", "audit", "calendar", "failing job"):
+        assert shown in looked.text[name], name
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("theme", "width"), OTHERS)
 def test_every_page_is_so_in_each_theme_and_width(chromium: Chromium, site: Site, theme: str, width: int) -> None:
-    assert examine(chromium, site, theme, width) == []
+    assert look_at_all(chromium, site, (theme, width)).found == []
 
 
-def test_every_page_tells_the_same_without_script(chromium: Chromium, site: Site) -> None:
-    with chromium.tab(site, java_script_enabled=False) as page:
-        for name, address in every_address(page).items():
-            assert page.goto(address).status == 200, name
-            assert page.locator("h1").count() == 1, name
-            assert page.locator("main").inner_text().strip(), name
-        page.goto("/jobs/usage.rollup")
-        assert page.locator("table.cal a.cell").count() >= 5
-
-
-def test_hostile_text_is_shown_as_text(chromium: Chromium, site: Site) -> None:
-    shown = HOSTILE.replace("\u202e", "\\u202e")
-    with chromium.tab(site) as page:
-        for address in ("/jobs/etl.load", "/audit", "/calendars/bank"):
-            page.goto(address)
-            assert shown in page.locator("main").inner_text(), address
-        page.goto("/jobs/dunning.send?status=not_well")
-        assert shown in page.locator("main").inner_text()
-        assert page.reports == []
-
-
-def test_the_picture_of_a_takeover_is_drawn_from_the_log(chromium: Chromium, site: Site) -> None:
+def test_a_takeover_and_a_refused_result_are_drawn_told_and_marked(chromium: Chromium, site: Site) -> None:
+    """In the picture, in the story of the slot and in the rows: with both fences, the old one and the new one."""
     with chromium.tab(site) as page:
         page.goto("/?span=6h")
         assert page.locator("svg .takedot").count() >= 1
+        assert page.locator("svg [aria-label='woke up, its result was refused']").count() == 1
         page.goto("/jobs/usage.rollup")
-        taken = page.locator("table.cal a.cell.lost").first
-        taken.click()
+        page.locator("table.cal a.cell.lost").first.click()
+        page.wait_for_url("**slot=**")
         story = page.locator("#story").inner_text()
-        assert "Lost" in story
-        assert "Taken over by" in story
+        claimed, taken = (int(one) for one in re.findall(r"fence (\d+)\n", story)[:2])
+        assert claimed < taken
+        told = [story.index(words) for words in ("Claimed by", "Lost", "Taken over by", "Refused: ", "Succeeded")]
+        assert told == sorted(told)
+        assert "woke up and wrote “succeeded”" in story
+        assert f"fence {claimed} was old, nothing was kept" in story
+        marked = page.locator("table.data tr", has_text="⊗ succeeded at")
+        assert marked.count() == 1
+        assert marked.locator(f"td[title='{claimed}']").count() == 1, "the row of the old fence"
+        page.locator("#story a", has_text="Open the run").click()
+        page.wait_for_url("**/runs/**")
+        rows = page.locator("table.data tr", has_text="⊗ succeeded at")
+        assert (rows.count(), rows.locator(f"td[title='{claimed}']").count()) == (1, 1)
+        assert page.locator(f"table.data td[title='{taken}']").count() == 1
+        assert page.reports == []
 
 
 def test_a_reader_finds_no_act(chromium: Chromium, site: Site) -> None:
     with chromium.tab(site, role=Role.READ) as page:
         for address in ("/", "/jobs", "/jobs/usage.rollup", "/jobs/dunning.send", "/runs", "/locks"):
-            page.goto(address)
-            assert page.locator("[data-dialog], td.pick input").count() == 0, address
+            source = page.request.get(address).text()
+            assert "<h1" in source
+            assert "data-dialog" not in source.partition("<main")[2], address
+            assert 'class="pick"' not in source, address
+        page.goto("/jobs/usage.rollup")
+        assert page.locator("[data-dialog]").count() == 0
+
+
+def test_the_switch_leads_to_another_namespace_and_back(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/jobs")
+        page.click("#namespaces summary")
+        assert page.locator("#namespaces a").all_inner_texts() == ["default", "mail"]
+        assert chromium.findings(page) == []
+        page.click("#namespaces >> text=mail")
+        page.wait_for_url("**/ns/mail/")
+        assert page.locator("#who summary").inner_text().startswith("operate-er"), "the same login"
+        page.goto("/ns/mail/jobs")
+        assert "usage.rollup" not in page.locator("main").inner_text()
+        page.click("#namespaces summary")
+        page.click("#namespaces >> text=default")
+        page.wait_for_selector("text=slots came due")
+        assert page.reports == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ from solocron.service.roles import Role
 from solocron.stores.url import make_store
 from tests.browser.conftest import Chromium, Site
 
-pytestmark = pytest.mark.may_leak("the browser and the service live as long as this file")
+pytestmark = pytest.mark.may_leak("the browser and the service live as long as the tests in this folder")
 
 
 def heading(page: Any) -> str:
@@ -183,7 +184,7 @@ scheduler = Scheduler({store!r}, namespace="kills", lease="3s")
 
 @scheduler.every("1000d", name="long", retries=3)
 def long():
-    time.sleep(120)
+    time.sleep({seconds})
 """
 
 
@@ -191,7 +192,7 @@ def long():
 def test_a_killed_node_and_its_takeover_appear_on_the_open_page(chromium: Chromium, site: Site, tmp_path: Path) -> None:
     """Within the lease, a beat of the sweeper and a pass of the watcher; no one reloads the page."""
     store = f"sqlite:///{tmp_path / 'kills.db'}"
-    (tmp_path / "kills.py").write_text(JOBS.format(store=store))
+    (tmp_path / "kills.py").write_text(JOBS.format(store=store, seconds=120))
     here = Site(store, site.token_file, site.tokens, namespace="kills")
     with nodes(tmp_path, "one", "two") as running:
         run = wait_for_run(store)
@@ -209,6 +210,29 @@ def test_a_killed_node_and_its_takeover_appear_on_the_open_page(chromium: Chromi
             assert page.reports == []
         assert here.stop() == 0
     assert took <= 3 + 3, "the lease, and 3 s"
+
+
+@pytest.mark.long
+def test_a_refused_result_appears_on_the_open_page(chromium: Chromium, site: Site, tmp_path: Path) -> None:
+    """A node is frozen past its lease, and wakes up when its run is another's."""
+    store = f"sqlite:///{tmp_path / 'kills.db'}"
+    (tmp_path / "kills.py").write_text(JOBS.format(store=store, seconds=10))
+    here = Site(store, site.token_file, site.tokens, namespace="kills")
+    with nodes(tmp_path, "one", "two") as running:
+        node, run = wait_for_run(store)
+        here.start()
+        with chromium.tab(here) as page:
+            page.goto(f"/runs/{run.replace('#', '%23')}")
+            page.locator("#live", has_text="live").wait_for()
+            running[node].send_signal(signal.SIGSTOP)
+            page.locator("text=/taken over/i").first.wait_for(timeout=30_000)
+            running[node].send_signal(signal.SIGCONT)
+            page.locator("tr", has_text="⊗ succeeded at").wait_for(timeout=30_000)
+            shown = page.locator("main").inner_text()
+            assert f"Refused: {node} woke up and wrote “succeeded”" in shown
+            assert len(set(re.findall(r"fence (\d+)", shown))) == 2, "both fences"
+            assert page.reports == []
+        assert here.stop() == 0
 
 
 @contextmanager

@@ -36,8 +36,8 @@ log = logging.getLogger("solocron")
 CARRIER = "celery-beat"
 LOOK_AGAIN = 5.0
 """Seconds between two calls of `tick`, which has nothing to do: the node has loops of its own."""
-LOOK_AT_TABLES = 2.0
-"""Seconds between two looks at the change marker of django-celery-beat."""
+LOOK_AT_TABLES = 1.5
+"""Seconds between two looks at the change marker of django-celery-beat: with the reading, a change counts in two."""
 OPTIONS = ("catch_up", "overlap", "start_within", "tags", "owner", "runbook")
 """Options of Solocron that an entry may have under `options["solocron"]`."""
 

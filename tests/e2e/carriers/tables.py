@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
+import time
 from datetime import timedelta
 from typing import Any
 
 import django
 from celery import Celery
+from celery.beat import Service
 from django.conf import settings
 
 from solocron.testing.fleet import wait_until
@@ -51,7 +54,10 @@ class Kept(logging.Handler):
 
 
 logging.getLogger("solocron").addHandler(Kept())
-beat = BeatScheduler(app)
+service = Service(app, scheduler_cls=BeatScheduler)  # what `celery beat` runs
+beat = service.scheduler
+beating = threading.Thread(target=service.start)
+beating.start()
 
 
 def row(name: str) -> Any:
@@ -63,12 +69,21 @@ wait_until(lambda: row("say it").total_run_count >= 2, within=60, what="the task
 out["last_run_at"] = row("say it").last_run_at is not None
 wait_until(lambda: not row("once").enabled, within=60, what="the one is sent")
 out["once"] = row("once").total_run_count
+
+
+def names() -> list[str]:
+    return sorted(job.name for job in beat.solocron.jobs())
+
+
 PeriodicTask.objects.filter(name="say it").first().delete()
 PeriodicTask.objects.create(name="new", task="shop.new", interval=second)
-beat.tick()
-out["again"] = sorted(job.name for job in beat.solocron.jobs())
+changed = time.monotonic()
+wait_until(lambda: "task:new" in names(), within=60, what="the change is seen")
+out["seen within"] = time.monotonic() - changed
+out["again"] = names()
 wait_until(lambda: row("new").total_run_count >= 1, within=60, what="the new one is sent")
 out["looks again in"] = beat.tick()
 out["warned"] = sorted({line for line in warned if "periodic task" in line})
-beat.close()
+service.stop(wait=True)
+beating.join()
 sys.stdout.write(json.dumps(out))

@@ -122,7 +122,8 @@ def test_the_rows_of_django_celery_beat_are_sent_as_they_are_edited(tmp_path: Pa
         once,
         next(name for name in found["jobs"] if name.startswith(say)),
     ]
-    assert (found["last_run_at"], found["once"], found["looks again in"]) == (True, 1, 2.0)
+    assert (found["last_run_at"], found["once"], found["looks again in"]) == (True, 1, 1.5)
+    assert found["seen within"] < 2.0 + 4.0, "two seconds, and what a busy machine takes from them"
     assert [name for name in found["again"] if name.startswith("task:")] == [new]
     solar, taken = found["warned"]
     assert "beat_schedule has an entry of the same name" in taken + solar

@@ -72,6 +72,10 @@ class BeatRow:
     """Copies that no fault explains, or that have another task id than the first."""
     silence: float = 0.0
     """The longest time without a message of the entry of every second."""
+    silent_from: float = 0.0
+    """Seconds from the beginning to that silence."""
+    faults: tuple[tuple[float, float], ...] = ()
+    """When the kill, the freeze and the restart of the broker began and were over, in seconds from the beginning."""
     restarts: int = 0
     """How often a beat ended by itself, and was started again."""
     last_words: str = ""
@@ -86,9 +90,11 @@ class BeatRow:
         verdict = "    " if self.kind != OWN else "ok  " if self.good else "BAD "
         astray = f" ({self.astray} of them not around a fault, or under another id)" if self.kind == OWN else ""
         ended = f"; {self.restarts} beats ended by themselves: {self.last_words}" if self.restarts else ""
+        faults = ", ".join(f"{since:.0f} to {until:.0f} s" for since, until in self.faults)
         return (
             f"{verdict} three {name} on {self.broker}: {self.slots} slots, {self.sent} messages, {self.missing} slots "
-            f"without one, {self.copies} second copies{astray}; longest silence {self.silence:.1f} s{ended}"
+            f"without one, {self.copies} second copies{astray}; longest silence {self.silence:.1f} s, "
+            f"from {self.silent_from:.0f} s on (faults: {faults}){ended}"
         )
 
 
@@ -255,7 +261,10 @@ class Beats:
 
     def _note_silence(self, found: list[Sent], began: float, end: float) -> None:
         times = sorted(one.at for one in found if one.entry == "secondly")
-        self._row.silence = max(b - a for a, b in pairwise([began, *times, max(end, *times, began)]))
+        around = [began, *times, max(end, *times, began)]
+        self._row.silence, since = max((b - a, a) for a, b in pairwise(around))
+        self._row.silent_from = since - began
+        self._row.faults = tuple((since - began, until - began) for since, until in self._faults)
 
     def close(self) -> None:
         self._closing.set()

@@ -110,8 +110,14 @@ class Program:
         for scheduler in self.schedulers():
             scheduler.stop("5s")
         sys.path.remove(str(self._folder))
-        for module in (self._module, *self._made):
-            sys.modules.pop(module.__name__, None)
+        for name, module in list(sys.modules.items()):
+            if module in (self._module, *self._made) or self._is_ours(module):
+                del sys.modules[name]
+
+    def _is_ours(self, module: ModuleType) -> bool:
+        """Whether it was imported from the folder; a package without a file of its own has a place all the same."""
+        places = [getattr(module, "__file__", None) or "", *(getattr(module, "__path__", None) or ())]
+        return any(Path(place).is_relative_to(self._folder) for place in places if place)
 
     def __getitem__(self, name: str) -> object:
         return vars(self._module)[name]

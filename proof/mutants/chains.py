@@ -123,6 +123,14 @@ def _stale_without_a_look(bites: Bites) -> Patches:
     return [(ChainKeys, "_look", look)]
 
 
+def _follows_every_winner(bites: Bites) -> Patches:
+    def follow(self: ChainKeys, state: ChainState, number: int, since: float, winner: bytes) -> None:
+        bites(self._boot() - since > self.pace.trusted)
+        self._arrived(state, number + 1, winner)
+
+    return [(ChainKeys, "_follow", follow)]
+
+
 def _in_a_world(test: Callable[[ChainWorld], None]) -> Callable[[], None]:
     def run() -> None:
         test(ChainWorld())
@@ -207,5 +215,14 @@ MUTANTS = [
         "I2",
         _stale_without_a_look,
         Worlds({"chain": 1}, hours=0.005),
+    ),
+    Mutant(
+        "K-22",
+        "the commit that a creation lost to is applied although its number was deleted",
+        "I1",
+        _follows_every_winner,
+        Check(
+            _in_a_world(test_chain.test_nor_is_it_by_a_client_that_slept_in_its_creation_and_finds_it_there), by="I1"
+        ),
     ),
 ]

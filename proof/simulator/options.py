@@ -216,7 +216,7 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
     if seed % 10 in _KEYS and lease not in SLOW:
         options = replace(options, keys=True)
     if seed % 10 in _CHAIN and lease not in SLOW:
-        options = replace(options, chain=True)
+        options = replace(options, chain=True, jobs=min(options.jobs, 10), delay=min(options.delay, lease / 600))
     fault = _GOES_BACK.get(seed % 10)
     return options if fault is None or lease in SLOW else _going_back(options, fault)
 
@@ -228,7 +228,8 @@ _GOES_BACK = {3: "failover", 7: "restore"}
 _KEYS = (5,)
 """In which worlds of ten the store is a map of keys."""
 _CHAIN = (9,)
-"""In which worlds of ten it is a commit chain."""
+"""In which worlds of ten it is a commit chain. Its commits are one sequence: in dense worlds, or with a round trip that
+is a fortieth of the lease, five nodes ask for more of them than there can be, and catch up with nothing."""
 
 
 def _going_back(options: Options, fault: str) -> Options:

@@ -17,7 +17,7 @@ from solocron.stores.swap.chain.state import ChainPace
 from solocron.stores.swap.chain.text import ChainCommit, commit_name, number_of
 from solocron.stores.swap.key_store import KeyLimits, KeyStore, Lost
 from solocron.stores.swap.layout import changed, derived, document_key, fixed_key
-from solocron.testing.simulation.kernel import Kernel, SimEvent
+from solocron.testing.simulation.kernel import Kernel, SimEvent, SimTurns
 from solocron.testing.simulation.key_database import KeyDatabase
 from solocron.testing.simulation.key_wire import KeyWireStore
 
@@ -92,8 +92,17 @@ class ChainWireStore(KeyWireStore):
             SimEvent(process.kernel, rate).wait(most * process.kernel.dice.random())
 
         return ChainKeys(
-            SimObjects(self, database, process.name), pace=pace, boot=self.boot, pause=pause, threads=False
+            SimObjects(self, database, process.name),
+            pace=pace,
+            boot=self.boot,
+            pause=pause,
+            turns=lambda: SimTurns(process.kernel, rate),
+            aside=lambda body: process.spawn(body, f"{process.name} chain"),
         )
+
+    def close(self) -> None:
+        """Wait for the root that is being made."""
+        self._keys.close()
 
 
 class SimObjects:

@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise MissingExtra('simulated clusters need greenlet: pip install "solocron[testing]".') from error
 
-__all__ = ["GreenletExit", "Kernel", "Process", "SimEvent", "SimMutex", "SimTask", "Storm", "Timer"]
+__all__ = ["GreenletExit", "Kernel", "Process", "SimEvent", "SimMutex", "SimTask", "SimTurns", "Storm", "Timer"]
 
 
 EPOCH = 1_790_000_000.0
@@ -321,3 +321,34 @@ class SimMutex(AbstractContextManager["SimMutex"]):
 
     def __exit__(self, *exc: object) -> None:
         self._taken = False
+
+
+class SimTurns:
+    """A lock that may be kept across calls: those who wait for it are tasks, and the first of them has it next."""
+
+    __slots__ = ("_kernel", "_rate", "_taken", "_waiting")
+
+    def __init__(self, kernel: Kernel, rate: float = 1.0) -> None:
+        self._kernel = kernel
+        self._rate = rate
+        self._taken = False
+        self._waiting: list[SimEvent] = []
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not self._taken:
+            self._taken = True
+            return True
+        if not blocking:
+            return False
+        turn = SimEvent(self._kernel, self._rate)
+        self._waiting.append(turn)
+        if turn.wait(None if timeout < 0 else timeout):
+            return True
+        self._waiting.remove(turn)
+        return False
+
+    def release(self) -> None:
+        if self._waiting:
+            self._waiting.pop(0).set()
+        else:
+            self._taken = False

@@ -112,6 +112,35 @@ def test_what_another_sleeper_left_under_a_deleted_number_is_not_applied(world: 
     assert values(other)["late"] == "1"
 
 
+def test_nor_is_it_by_a_client_that_slept_in_its_creation_and_finds_it_there(world: ChainWorld) -> None:
+    sleeper, objects = world.client()
+    other, _ = world.client()
+    write(sleeper, 1)
+    assert isinstance(other.commit({}, {"k": "1"}), Swapped)
+
+    def late(name: str, create: Callable[[], object]) -> object:
+        go_on(world, other)
+        world.shared.objects[name] = ChainCommit("ghost.1", {"k": None}).to_bytes()
+        return create()
+
+    objects.on, objects.hurt = "create d/default/c/", late
+    assert isinstance(sleeper.commit({"k": EXISTS}, {"late": "1"}), Swapped)
+    assert values(sleeper) == values(other)
+    assert values(other)["k"] == "1" == values(other)["late"]
+
+
+def test_a_lost_race_costs_one_reading_and_one_creation(world: ChainWorld) -> None:
+    """With a look at the head before each, four clients make half as many commits a second."""
+    loser, objects = world.client()
+    winner, _ = world.client()
+    write(loser, 1)
+    write(winner, 1, "other")
+    before = objects.calls
+    assert isinstance(loser.commit({"w": EXISTS}, {"late": "1"}), Swapped)
+    assert objects.calls - before == 3
+    assert values(winner)["late"] == "1"
+
+
 def test_it_does_not_stop_the_deleting_of_others(world: ChainWorld) -> None:
     hasty = ChainWorld(ChainPace(commits=1, kept=10.0, trusted=1.0))
     keys, objects = hasty.client()

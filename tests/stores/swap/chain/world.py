@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from solocron.clock import SECOND
@@ -10,10 +11,16 @@ from solocron.stores.swap.chain.objects import MemoryObjects, SharedObjects
 from solocron.stores.swap.chain.state import ChainPace
 from solocron.stores.swap.key_store import Swapped
 
-__all__ = ["PACE", "ChainWorld", "HurtObjects"]
+__all__ = ["PACE", "ChainWorld", "HurtObjects", "at_once"]
 
 PACE = ChainPace(commits=5)
 Before = Callable[[str, Callable[[], object]], object]
+
+
+def at_once(body: Callable[[], None]) -> threading.Thread:
+    """Do it here and now; return a thread that never began."""
+    body()
+    return threading.Thread()
 
 
 class HurtObjects(MemoryObjects):
@@ -48,7 +55,7 @@ class ChainWorld:
 
     def client(self, *, behind: int = 0) -> tuple[ChainKeys, HurtObjects]:
         objects = HurtObjects(self.shared, behind=behind)
-        keys = ChainKeys(objects, pace=self.pace, boot=lambda: self.time, pause=lambda seconds: None, threads=False)
+        keys = ChainKeys(objects, pace=self.pace, boot=lambda: self.time, pause=lambda seconds: None, aside=at_once)
         return keys, objects
 
     def names(self, kind: str) -> list[str]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
+from typing import Protocol
 
 from solocron.clock import SystemClock
 from solocron.errors import StoreError, StoreRefused, StoreUnavailable
@@ -22,7 +23,7 @@ from solocron.stores.swap.chain.text import Broken, ChainCommit, commit_name, to
 from solocron.stores.swap.key_store import Condition, Found, KeyLimits, Lost, Span, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY, is_derived
 
-__all__ = ["ChainKeys"]
+__all__ = ["ChainKeys", "CommitLock", "Tending"]
 
 _SENT = 3
 """How often one commit is sent while replies are lost."""
@@ -33,6 +34,28 @@ _CALM = 3
 _TURN = 1.0
 """Seconds that a thread waits for another one of this client: they would only race each other."""
 _LOADS = 5
+
+
+class CommitLock(Protocol):
+    """A lock: one thread of a client commits at a time."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+
+    def release(self) -> None: ...
+
+
+class Tending(Protocol):
+    """Something that was started and ends by itself."""
+
+    def is_alive(self) -> bool: ...
+
+    def join(self) -> None: ...
+
+
+def _in_a_thread(body: Callable[[], None]) -> Tending:
+    thread = threading.Thread(target=body, name="solocron-chain", daemon=True)
+    thread.start()
+    return thread
 
 
 class ChainKeys:
@@ -47,11 +70,12 @@ class ChainKeys:
         boot: Callable[[], float] | None = None,
         pause: Callable[[float], object] = lambda most: time.sleep(random.uniform(0.0, most)),  # noqa: S311 - jitter
         patience: float = 1.0,
-        threads: bool = True,
+        turns: Callable[[], CommitLock] = threading.Lock,
+        aside: Callable[[Callable[[], None]], Tending] = _in_a_thread,
     ) -> None:
         """`patience`: seconds after which a commit is not sent again. `pause` gets the most seconds.
 
-        `threads`: whether roots are made and commits deleted in the background.
+        `turns` makes the lock of which `acquire` waits; `aside` starts what makes roots and deletes commits.
         """
         self.objects = objects
         self.pace = pace
@@ -60,7 +84,8 @@ class ChainKeys:
         self._boot = boot or SystemClock().boot
         self._pause = pause
         self._patience = patience
-        self._threads = threads
+        self._make_turns = turns
+        self._aside = aside
         self._roots = Roots(objects, self._folder, pace)
         self._closed = threading.Event()
         self._begin()
@@ -68,13 +93,13 @@ class ChainKeys:
     def _begin(self) -> None:
         self._process = os.getpid()
         self._mutex = threading.Lock()
-        self._turns = threading.Lock()
+        self._turns = self._make_turns()
         self._state: ChainState | None = None
         self._server = ""
         self._made = False
         self._client = secrets.token_hex(6)
         self._commits = count(1)
-        self._tending: threading.Thread | None = None
+        self._tending: Tending | None = None
 
     def _here(self) -> None:
         if self._process != os.getpid():
@@ -219,7 +244,7 @@ class ChainKeys:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Let the threads of this client commit one after the other, unless one takes too long."""
-        taken = self._threads and self._turns.acquire(timeout=_TURN)
+        taken = self._turns.acquire(timeout=_TURN)
         try:
             yield
         finally:
@@ -251,9 +276,13 @@ class ChainKeys:
                 self._arrived(state, number + 1, content)
                 self._tend(state, number + 1)
                 return number + 1
-            self._look()
-            looked = True
+            self._follow(state, number, since, winner)
         raise StoreUnavailable(f"{self.url}: other clients were quicker {_RACES} times; nothing was written.")
+
+    def _follow(self, state: ChainState, number: int, since: float, winner: bytes) -> None:
+        """Apply the commit that was quicker: if the checks hold after it too, the next number can be tried at once."""
+        if self._trusted(state, number, since) is not None:
+            self._arrived(state, number + 1, winner)
 
     def _believe(self, state: ChainState, number: int, since: float) -> None:
         """Raise `Lost` if the success of a creation may be that of a number which was deleted."""
@@ -314,11 +343,7 @@ class ChainKeys:
             except (StoreError, Lost, Broken):
                 pass  # the next commits try again, and so does every other client
 
-        if self._threads:
-            self._tending = threading.Thread(target=tend, name="solocron-chain", daemon=True)
-            self._tending.start()
-        else:
-            tend()
+        self._tending = self._aside(tend)
 
     # --- identity and namespaces
 

@@ -24,6 +24,7 @@ from solocron.testing.conformance.kit import job, put
 from solocron.testing.faults import StoreFaults, Victim
 from tests.servers import Azurite
 from tests.servers.azurite import ACCOUNT, KEY
+from tests.stores.swap.chain.world import at_once
 from tests.stores.test_tls import SELF_SIGNED
 
 needs_server = pytest.mark.long
@@ -94,7 +95,7 @@ def test_a_client_that_slept_while_its_number_was_deleted_commits_at_the_head(az
 
     def client() -> ChainKeys:
         blobs = AzureBlobs(AzureAddress.of(parse(url), timeout=5.0))
-        return ChainKeys(blobs, pace=pace, boot=lambda: clock.boot() + slept[0], threads=False)
+        return ChainKeys(blobs, pace=pace, boot=lambda: clock.boot() + slept[0], aside=at_once)
 
     with closing(client()) as sleeper, closing(client()) as other:
         for i in range(3):

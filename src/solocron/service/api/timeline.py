@@ -16,7 +16,9 @@ _AHEAD = timedelta(minutes=12)
 def timeline(call: ApiCall) -> TimelineView:
     """Return a span in lanes: attempts, takeovers with both fences, refused results, and the slots to come."""
     given = call.given
-    now = call.reads.now().replace(second=0, microsecond=0)  # two requests within a minute are about the same span
-    end = now + _AHEAD if given["to"] is None else given["to"]
-    start = min(now, end) - _SPAN if given["from"] is None else given["from"]
+    start, end = given["from"], given["to"]
+    if start is None or end is None:
+        now = call.reads.now().replace(second=0, microsecond=0)  # two requests within a minute are about the same span
+        end = now + _AHEAD if end is None else end
+        start = min(now, end) - _SPAN if start is None else start
     return call.reads.timeline(start, end, lanes=given["lanes"], limit=given["limit"])

@@ -152,12 +152,12 @@ def test_a_takeover_and_a_refused_result_are_drawn_told_and_marked(chromium: Chr
         assert told == sorted(told)
         assert "woke up and wrote “succeeded”" in story
         assert f"fence {claimed} was old, nothing was kept" in story
-        marked = page.locator("table.data tr", has_text="⊗ succeeded at")
+        marked = page.locator("table.data tr", has_text="⊗ refused at")
         assert marked.count() == 1
         assert marked.locator(f"td[title='{claimed}']").count() == 1, "the row of the old fence"
         page.locator("#story a", has_text="Open the run").click()
         page.wait_for_url("**/runs/**")
-        rows = page.locator("table.data tr", has_text="⊗ succeeded at")
+        rows = page.locator("table.data tr", has_text="⊗ refused at")
         assert (rows.count(), rows.locator(f"td[title='{claimed}']").count()) == (1, 1)
         assert page.locator(f"table.data td[title='{taken}']").count() == 1
         assert page.reports == []

@@ -227,7 +227,7 @@ def test_a_refused_result_appears_on_the_open_page(chromium: Chromium, site: Sit
             running[node].send_signal(signal.SIGSTOP)
             page.locator("text=/taken over/i").first.wait_for(timeout=30_000)
             running[node].send_signal(signal.SIGCONT)
-            page.locator("tr", has_text="⊗ succeeded at").wait_for(timeout=30_000)
+            page.locator("tr", has_text="⊗ refused at").wait_for(timeout=30_000)
             shown = page.locator("main").inner_text()
             assert f"Refused: {node} woke up and wrote “succeeded”" in shown
             assert len(set(re.findall(r"fence (\d+)", shown))) == 2, "both fences"

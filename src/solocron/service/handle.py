@@ -20,6 +20,7 @@ from solocron.client import Client
 from solocron.clock import SystemClock
 from solocron.errors import ConfigurationError, SolocronError
 from solocron.service.api.events import subscription
+from solocron.service.board.counting import FirstCount
 from solocron.service.board.glance import Board
 from solocron.service.board.watcher import Watcher
 from solocron.service.bodies import LARGEST_BODY, read_body, read_form
@@ -104,7 +105,12 @@ class Service:
         self.watcher = Watcher(self._clients.reading, clock=self._clock.boot)
         """What all who look at this service share; an adapter lets it look."""
         self._read_only = read_only
-        self._board = Board(self._reads, clock=self._clock.boot, position=lambda: self.watcher.changes.last)
+        count = FirstCount(
+            self._clients.reading,
+            clock=self._clock.boot,
+            ready=lambda: self.watcher.changes.add((), everything=True),
+        )
+        self._board = Board(self._reads, count, clock=self._clock.boot, position=lambda: self.watcher.changes.last)
         self._parts = SharedParts(clock=self._clock.boot, position=lambda: self.watcher.changes.last)
         self._namespaces = namespaces
         self._writes = Writes(self._clients.writing)
@@ -189,6 +195,7 @@ class Service:
 
     def close(self) -> None:
         """End the connections to the store; the next request makes new ones."""
+        self._board.close()
         self._clients.close()
 
     def admit(self, head: RequestHead, caller: KnownCaller | None) -> Admission | Response:

@@ -19,7 +19,7 @@ from solocron.service.pages.jobs import JobsPage
 from solocron.service.pages.lists import JobsAsked, RunsAsked, jobs_page, nodes_page, runs_page
 from solocron.service.pages.looks import looks_of
 from solocron.service.pages.nodes import NodePage, NodesPage
-from solocron.service.pages.overview import EmptyPage, OverviewPage, overview_page
+from solocron.service.pages.overview import CountingPage, EmptyPage, OverviewPage, overview_page
 from solocron.service.pages.parts import (
     Choice,
     Choices,
@@ -197,6 +197,7 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
             UTC_READING,
         ),
         "overview-empty": (EmptyPage(why="there is no such file", store='"sqlite:///jobs.db"'), UTC_READING),
+        "overview-counting": (CountingPage(hours=7, of=24), UTC_READING),
         "wall": (overview(wall=True), UTC_READING),
         "jobs": (jobs(), UTC_READING),
         "jobs-none": (jobs(JobsAsked(q="nothing")), UTC_READING),

@@ -13,6 +13,7 @@ from threading import Lock
 from solocron.client.job_listing import WantedJobs
 from solocron.client.run_listing import WantedRuns
 from solocron.clock import SECOND
+from solocron.service.board.counting import FirstCount, StillCounting
 from solocron.service.pages.fates import fates_of_runs
 from solocron.service.pages.slots import SlotFate
 from solocron.service.reads import Reads, StatusAnswer
@@ -25,6 +26,8 @@ LATE = 5 * SECOND
 _FRESH = 0.5
 _SHARE = 10
 """A glance is kept for so many times as long as it took: a large namespace costs a tenth of a core at most."""
+_WAITS = 0.5
+"""Seconds that the first pages wait for the count of the last hours, before they are shown without it."""
 _WORST = 12
 _ILL = frozenset(["stuck", "failing", "late"])
 _ORPHANED = frozenset(["orphaned"])
@@ -51,9 +54,15 @@ class Board:
     """Reads the namespace at most twice a second, however many pages are open."""
 
     def __init__(
-        self, reads: Reads, *, clock: Callable[[], float], position: Callable[[], Hashable] = lambda: None
+        self,
+        reads: Reads,
+        count: FirstCount,
+        *,
+        clock: Callable[[], float],
+        position: Callable[[], Hashable] = lambda: None,
     ) -> None:
         self._reads = reads
+        self._count = count
         self._position = position
         self._known: Hashable = None
         self._clock = clock
@@ -63,7 +72,8 @@ class Board:
         self._strips: dict[str, tuple[object, tuple[SlotFate, ...]]] = {}
 
     def glance(self) -> Glance:
-        """Return the namespace as it was a moment ago."""
+        """Return the namespace as it was a moment ago; raise StillCounting in the first seconds of a large one."""
+        self._count.check(_WAITS)
         with self._lock:
             begun, known = self._clock(), self._position()
             # A page that was told of a change must not be shown what was before it.
@@ -72,6 +82,17 @@ class Board:
                 took = self._clock() - begun
                 self._until = begun + took + max(_FRESH, _SHARE * took)
             return self._glance
+
+    def glance_if_counted(self) -> Glance | None:
+        """Return the namespace as it was a moment ago, or None for a page that can do without it so far."""
+        try:
+            return self.glance()
+        except StillCounting:
+            return None
+
+    def close(self) -> None:
+        """Stop what is counted in the background."""
+        self._count.close()
 
     def _look(self) -> Glance:
         status, not_well = self._reads.status(), self._reads.count_not_well(LATE)

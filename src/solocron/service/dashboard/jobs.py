@@ -51,18 +51,19 @@ def jobs(call: ApiCall) -> ShownPage:
         late_after=LATE,
     )
     try:
-        glance = call.board.glance()
+        glance = call.board.glance_if_counted()
+        numbers = (None, None) if glance is None else (glance.status.jobs, glance.not_well)
         found = _listed(call, wanted)
     except EmptyStore:
-        glance, found = None, JobPage(())
+        numbers, found = (0, 0), JobPage(())
     shown = tuple(map(shown_job, found.jobs))
     strips = call.board.strips(shown)
     page = jobs_page(
         shown,
         strips=strips,
         asked=asked,
-        total=0 if glance is None else glance.status.jobs,
-        not_well=0 if glance is None else glance.not_well,
+        total=numbers[0],
+        not_well=numbers[1],
         reading=look.reading,
         links=look.links,
         operates=call.operates,
@@ -126,7 +127,7 @@ def job(call: ApiCall) -> ShownPage:
         notes=_notes(found, now, upcoming),
         days_off=_days_off(call, view),
         skipped=sum(one.status == "skipped" and view.paused is not None and one.slot > view.paused.at for one in slots),
-        lease_s=next((node.lease.total_seconds() for node in call.board.glance().status.nodes), None),
+        lease_s=_lease_of(call),
         backfills=backfill_entries(found.backfills, reading, look.links),
         audit=audit,
         here=look.here,
@@ -188,6 +189,11 @@ def _attempts(call: ApiCall, slot: SlotView | None) -> list[RunView]:
         return call.reads.run(slot.run)[1]
     except NotFoundError:
         return []
+
+
+def _lease_of(call: ApiCall) -> float | None:
+    glance = call.board.glance_if_counted()
+    return None if glance is None else next((node.lease.total_seconds() for node in glance.status.nodes), None)
 
 
 def _pairs(upcoming: list[datetime]) -> list[tuple[datetime, datetime | None]]:

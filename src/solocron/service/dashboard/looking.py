@@ -124,7 +124,7 @@ class Look:
     ) -> ShownPage:
         """Return the page in its frame; `seen` are the views from which it was made."""
         try:
-            glance = self.call.board.glance()
+            glance = self.call.board.glance_if_counted()
         except EmptyStore:
             glance = None
         told = None if problem else _PASSING.sub("", repr((seen, self.chosen, self.call.given)))

@@ -22,7 +22,8 @@ def nodes(call: ApiCall) -> ShownPage:
     """Show the nodes."""
     look, ended = Look.at(call), call.given["state"] == "ended"
     try:
-        unserved, found = call.board.glance().status.unserved, call.reads.nodes(ended=ended)
+        glance, found = call.board.glance_if_counted(), call.reads.nodes(ended=ended)
+        unserved = {} if glance is None else glance.status.unserved
     except EmptyStore:
         unserved, found = {}, []
     page = nodes_page(

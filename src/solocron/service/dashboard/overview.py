@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from solocron.client.run_listing import WantedRuns
 from solocron.errors import EmptyStore
 from solocron.service.api.slots import all_accounting
+from solocron.service.board.counting import StillCounting
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages.fleet import SlotToCome, window_of
 from solocron.service.pages.looks import looks_of
-from solocron.service.pages.overview import SPANS, EmptyPage, Sums, arguments_of, overview_page, span_of
+from solocron.service.pages.overview import SPANS, CountingPage, EmptyPage, Sums, arguments_of, overview_page, span_of
 from solocron.service.pages.why import unaccounted_page
 from solocron.service.shown import shown_job, shown_run
 from solocron.views import DenseView
@@ -27,6 +28,8 @@ def overview(call: ApiCall) -> ShownPage:
     look = Look.at(call)
     try:
         glance = call.board.glance()
+    except StillCounting as counting:
+        return look.screen(_counting(counting), counting.so_far)
     except EmptyStore as error:
         return look.screen(EmptyPage(why=str(error), store=arguments_of(*call.writes.place)), topics="jobs")
     if not glance.status.jobs:
@@ -37,7 +40,7 @@ def overview(call: ApiCall) -> ShownPage:
     window = window_of(reading.now, SPANS[span])
     page = call.reads.runs(WantedRuns(since=window.start), limit=_ATTEMPTS, before=None)
     nodes = call.reads.nodes(ended=True, since=window.start)
-    sums, worst = _sums(call), tuple(map(shown_job, glance.worst))
+    sums, worst = _sums(call, reading.now), tuple(map(shown_job, glance.worst))
     to_come = [SlotToCome(job=one.job, slot=one.slot) for one in call.reads.to_come(window.end)]
     closed = call.reads.closed_alarms()
     dense: tuple[DenseView, ...] = ()
@@ -73,15 +76,23 @@ def overview(call: ApiCall) -> ShownPage:
 def unaccounted(call: ApiCall) -> ShownPage:
     """Show the slots that are decided and not on record, and the jobs that could not be compared."""
     look = Look.at(call)
-    sums = _sums(call)
+    try:
+        call.board.glance()
+    except StillCounting as counting:
+        return look.screen(_counting(counting), counting.so_far)
+    sums = _sums(call, look.reading.now)
     return look.screen(unaccounted_page(sums, reading=look.reading, links=look.links), sums)
 
 
-def _sums(call: ApiCall) -> Sums:
+def _counting(error: StillCounting) -> CountingPage:
+    return CountingPage(hours=error.so_far.hours, of=error.so_far.of)
+
+
+def _sums(call: ApiCall, now: datetime) -> Sums:
     """Return the accounting as the API tells it."""
     told = all_accounting(call)
     hours = {one.hour: one.counts for one in told.by_hour}
-    open_hour = call.reads.now().replace(minute=0, second=0, microsecond=0)
+    open_hour = now.replace(minute=0, second=0, microsecond=0)
     return Sums(
         hours=told.hours,
         due=told.due,

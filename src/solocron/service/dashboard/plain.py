@@ -70,7 +70,7 @@ def find(call: ApiCall) -> ShownPage | Redirect:
     if re.fullmatch(PATH_PATTERNS["run"], q):
         return Redirect(look.links.run(q))
     try:
-        glance = call.board.glance()
+        glance = call.board.glance_if_counted()
     except EmptyStore:
         return Redirect(look.links.jobs(q=q))
     words = q.lower().split()
@@ -78,7 +78,8 @@ def find(call: ApiCall) -> ShownPage | Redirect:
     if clock is not None:
         words.pop()
     jobs = call.reads.jobs(WantedJobs(words=tuple(words)), limit=_FOUND).jobs if words else ()
-    nodes = [one for one in glance.status.nodes if words and q.lower() in one.node.lower()]
+    listed = call.reads.nodes(ended=False) if glance is None else glance.status.nodes
+    nodes = [one for one in listed if words and q.lower() in one.node.lower()]
     exact = [one for one in jobs if one.name == q] or _named(call, q)
     if clock is not None and len(jobs) == 1:
         at = _last_time(int(clock[1]), int(clock[2]), jobs[0].zone, look.reading.now)

@@ -73,15 +73,15 @@ def jobs_page(
     *,
     strips: Mapping[str, Sequence[SlotFate]],
     asked: JobsAsked,
-    total: int,
-    not_well: int,
+    total: int | None,
+    not_well: int | None,
     reading: Reading,
     links: Links,
     operates: bool = False,
     older: str | None = None,
     newer: str | None = None,
 ) -> JobsPage:
-    """Make a page of jobs; `total` and `not_well` are of the namespace, not of the page."""
+    """Make a page of jobs; `total` and `not_well` are of the namespace, not of the page; None while it is counted."""
     fields = (
         FormField(name="q", label="Name", kind="search", value=asked.q),
         FormField(name="state", label="State", kind="select", value=asked.state, choices=_any(JOB_STATES)),
@@ -92,7 +92,9 @@ def jobs_page(
         ),
     )
     return JobsPage(
-        lead=f"{plural(total, 'job')}, " + (f"{not_well} not well" if not_well else "all well"),
+        lead="how many are well is being counted"
+        if total is None
+        else f"{plural(total, 'job')}, " + (f"{not_well} not well" if not_well else "all well"),
         filters=fields,
         filtered=asked.filters,
         table=jobs_table(jobs, strips, reading=reading, links=links, empty=_nothing(asked), picks=operates),

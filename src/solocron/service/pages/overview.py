@@ -21,6 +21,7 @@ from solocron.views import DenseView, NodeView, RunView
 __all__ = [
     "SPANS",
     "AccountingPart",
+    "CountingPage",
     "EmptyPage",
     "OverviewPage",
     "SumLine",
@@ -93,6 +94,21 @@ class EmptyPage:
     """Why nothing is there, if even the store is missing."""
     store: str
     """The arguments of `Scheduler` that name the store which is shown."""
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return "Overview"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountingPage:
+    """The overview in the first seconds of a service: what is being counted, and how far it is."""
+
+    template: ClassVar[str] = "counting.html"
+    section: ClassVar[str] = "overview"
+    hours: int
+    of: int
 
     @property
     def title(self) -> str:

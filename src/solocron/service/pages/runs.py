@@ -108,7 +108,7 @@ def _row(
 def _marked(row: TableRow, came: RefusedResult, reading: Reading) -> TableRow:
     """Return the row of an attempt with what its node wrote after the takeover."""
     *cells, why = row.cells
-    words = f"⊗ {came.outcome.replace('_', ' ')} at {reading.time(came.at, seconds=True)} was refused"
+    words = f"⊗ refused at {reading.time(came.at, seconds=True)}: {came.outcome.replace('_', ' ')}"
     said = " · ".join(filter(None, (words, why.text)))
     return replace(row, cells=(*cells, replace(why, text=said, title=said)))
 

@@ -21,9 +21,10 @@ from solocron.testing.fleet.leash import end_with_parent
 
 @every("1d", name="rude", retries=3)
 async def rude(run: AsyncRun) -> None:
-    """Blocks the loop for as many seconds as its payload says, as careless code does."""
+    """Block the loop until the file of its payload is there, as careless code does."""
     with witness(run):
-        threading.Event().wait(run.payload or 0)
+        while not Path(run.payload).exists():
+            threading.Event().wait(0.05)
 
 
 @asynccontextmanager

@@ -109,7 +109,7 @@ def test_the_death_of_the_node_that_tells_is_not_a_second_message(
     if moment == "alarm-written":
         (message,) = fleet.scheduler.open_alarms().messages
         assert (message.kind, message.node, message.delivery) == ("missed", "teller", "unknown")
-    start(fleet, "b", "c")
+    start(fleet, "b")
     wait_until(lambda: posts(server)["alarm cleared", "missed"], within=SOON, what="the end of it")
     assert posts(server)["alarm", "missed"] == (1 if moment == "alarm" else 0)
     assert set(posts(server).values()) == {1}

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import pytest
 
 import solocron
+from solocron import Scheduler
 
 PATIENCE = 60
 """Seconds after which a test gives up on a process; nothing waits for so long unless it is broken."""
@@ -54,8 +55,10 @@ class Place:
         self._read, self._write = os.pipe()
         self.ledger: TextIO = os.fdopen(self._read)
         self.nodes: list[subprocess.Popen[str]] = []
+        self.look = Scheduler(f"sqlite:///{folder / 'shop.db'}", enabled=False)
 
     def close(self) -> None:
+        self.look.stop()
         for node in self.nodes:
             node.kill()
             node.communicate()
@@ -80,6 +83,13 @@ class Place:
         node = subprocess.Popen(argv("run", "shop", *flags), stderr=subprocess.PIPE, **self.options())
         self.nodes.append(node)
         return node
+
+    def tick(self) -> None:
+        """Register the job as a node would; this process is quicker than one of its own."""
+        node = Scheduler(f"sqlite:///{self.folder / 'shop.db'}", enabled=True)
+        node.every("200ms", name="tock")(lambda: None)
+        node.tick()
+        node.stop()
 
     def call(self, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(argv(*args), capture_output=True, timeout=PATIENCE, **self.options() | options)
@@ -118,17 +128,20 @@ def end(node: subprocess.Popen[str]) -> str:
     return node.communicate(timeout=PATIENCE)[1]
 
 
-def test_sigterm_drains_and_is_exit_0(place: Place) -> None:
+def test_a_node_runs_what_another_process_triggers_and_sigterm_drains_it(place: Place) -> None:
     node = place.start("--node", "first")
     next(place.lines("tock"))
     assert [found["node"] for found in place.json("nodes")] == ["first"]
+    run = place.json("trigger", "tock", "--wait", str(PATIENCE))
+    assert (run["origin"], run["status"], run["node"]) == ("trigger", "succeeded", "first")
+    assert place.json("show", run["run"])["attempts"][0]["node"] == "first"
     node.send_signal(signal.SIGTERM)
     log = end(node)
     assert node.returncode == 0, log
     assert "registered tock [Every 200ms] -> shop.tock" in log
     assert "a node has drained" in log
-    assert place.json("nodes") == []
-    statuses = {run["status"] for run in place.json("runs", "tock")}
+    assert place.look.nodes() == []
+    statuses = {str(run.status) for run in place.look.runs("tock")}
     assert "succeeded" in statuses
     assert statuses.isdisjoint({"running", "failed", "lost"})
 
@@ -136,7 +149,7 @@ def test_sigterm_drains_and_is_exit_0(place: Place) -> None:
 def test_a_second_signal_ends_at_once_with_130(place: Place) -> None:
     node = place.start("--grace", "0s", "--lease", "60s")
     next(place.lines("tock"))
-    assert place.call("trigger", "stubborn").returncode == 0
+    place.look.trigger("stubborn")
     words = place.lines("begun", "told")
     assert next(words) == ["begun"]
     node.send_signal(signal.SIGINT)
@@ -150,7 +163,7 @@ def test_five_nodes_on_one_file_run_each_slot_once(place: Place) -> None:
     nodes = [place.start("--node", f"node-{n}", "--log-format", "json") for n in range(5)]
     words = place.lines("tock")
     ran = [next(words)[1] for _ in range(25)]
-    assert len(place.json("nodes")) == 5
+    assert len(place.look.nodes()) == 5
     for node in nodes:
         node.send_signal(signal.SIGTERM)
     logs = [end(node) for node in nodes]
@@ -159,20 +172,10 @@ def test_five_nodes_on_one_file_run_each_slot_once(place: Place) -> None:
         assert {"time", "level", "logger", "message"} <= set(json.loads(line))
     ran += place.rest("tock")
     assert len(set(ran)) == len(ran)
-    runs = place.json("runs", "tock", "--limit", "1000", "--status", "succeeded")
-    assert sorted(datetime.fromisoformat(run["slot"]) for run in runs) == sorted(map(datetime.fromisoformat, ran))
+    runs = place.look.runs("tock", limit=1_000, status="succeeded")
+    assert sorted(run.slot for run in runs) == sorted(map(datetime.fromisoformat, ran))
     found = json.loads(place.call("doctor", "--json").stdout)["checks"]
     assert {check["name"] for check in found if check["level"] == "FAIL"} == {"nodes"}  # they have all gone home
-
-
-def test_trigger_and_wait_from_another_process(place: Place) -> None:
-    node = place.start()
-    next(place.lines("tock"))
-    run = place.json("trigger", "tock", "--wait", str(PATIENCE))
-    assert (run["origin"], run["status"]) == ("trigger", "succeeded")
-    assert place.json("show", run["run"])["attempts"][0]["node"] == run["node"]
-    node.send_signal(signal.SIGTERM)
-    end(node)
 
 
 def test_tick_works_with_a_path_from_another_folder(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -184,7 +187,7 @@ def test_tick_works_with_a_path_from_another_folder(place: Place, tmp_path_facto
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(place: Place) -> None:
-    assert place.call("tick", "shop").returncode == 0
+    place.tick()
     read, write = os.pipe()
     os.close(read)
     try:
@@ -195,7 +198,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(place: Place) -> None:
 
 
 def test_what_cannot_be_encoded_is_escaped(place: Place) -> None:
-    assert place.call("tick", "shop").returncode == 0
+    place.tick()
     latin = place.env | {"PYTHONIOENCODING": "ascii"}
     done = place.call("pause", "tock", "--note", "zu spät", env=latin)
     assert done.returncode == 0, done.stderr
@@ -206,7 +209,7 @@ def test_what_cannot_be_encoded_is_escaped(place: Place) -> None:
 
 @pytest.mark.parametrize("no_color", [False, True])
 def test_on_a_terminal_there_are_colours_unless_they_are_not_wanted(place: Place, no_color: bool) -> None:
-    assert place.call("tick", "shop").returncode == 0
+    place.tick()
     wanted = {"NO_COLOR": "1"} if no_color else {}
     ours, theirs = pty.openpty()
     try:

@@ -22,7 +22,7 @@ HOUR = 3600
 def test_wall_clocks_an_hour_off_and_stepping_change_nothing(make_fleet: MakeFleet, tmp_path: Path) -> None:
     """The store was opened by an honest node; its clock decides, whatever the others believe."""
     # One run at a time on each, so that the three jobs of a second need three nodes.
-    fleet = make_fleet("tests.e2e.jobs.secondly", lease=LEASE, max_running=1)
+    fleet = make_fleet("tests.e2e.jobs.secondly", lease=LEASE, beat="500ms", max_running=1)
     fleet.start(1)
     judge = Judge.of(fleet)
     judge.open()

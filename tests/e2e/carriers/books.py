@@ -22,7 +22,7 @@ def open_books() -> None:
 
 def keep_books(carrier: Carrier) -> Scheduler:
     """Return a scheduler whose one job runs in the workers of a queue."""
-    scheduler = Scheduler(os.environ["SHOP_STORE"], lease="3s")
+    scheduler = Scheduler(os.environ["SHOP_STORE"], lease="3s", grace=os.environ.get("SHOP_GRACE", "30s"))
     scheduler.setup("books:open_books")
     scheduler.carrier("queue", carrier, pickup=os.environ.get("SHOP_PICKUP", "5m"))
 

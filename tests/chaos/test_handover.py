@@ -12,10 +12,11 @@ from tests.servers.redis import Redis
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("queue", ["rq", "beats-redis"])
 @pytest.mark.may_leak("workers are killed, and their children end with them a moment later")
-def test_no_body_begins_twice_and_no_slot_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_body_begins_twice_and_no_slot_is_lost(queue: str, capsys: pytest.CaptureFixture[str]) -> None:
     require(Redis)
-    assert execute(Namespace(queues=["rq"], slots=36, beside=False)) == 0, capsys.readouterr().out
+    assert execute(Namespace(queues=[queue], slots=36, beside=False)) == 0, capsys.readouterr().out
 
 
 def test_a_queue_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,6 +111,27 @@ def test_mistakes_are_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         BeatScheduler(app)
 
 
+def test_a_broker_that_is_away_is_told_by_log_and_run_which_waits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = Celery("shop", broker="redis://127.0.0.1:1/0", set_as_current=False)
+    app.conf.solocron_store = f"sqlite:///{tmp_path}/beat.db"
+    app.conf.beat_schedule = {"say": {"task": "shop.say", "schedule": 1.0}}
+    beat = BeatScheduler(app)
+
+    def told() -> Any:
+        return next((one for one in caplog.records if getattr(one, "event", "") == "hand-over failed"), None)
+
+    try:
+        wait_until(told, within=60, what="it is told")
+        says = "not accepted by celery-beat (NotAccepted: no connection to the broker: "
+        assert told().reason.startswith(says)
+        wait_until(lambda: says in str(beat.solocron.get_run(told().run).reason), within=60, what="the run says it")
+        assert beat.solocron.get_run(told().run).status == "waiting"
+    finally:
+        beat.close()
+
+
 def test_the_rows_of_django_celery_beat_are_sent_as_they_are_edited(tmp_path: Path) -> None:
     """In a process of its own: Django is set up once in a process."""
     command = [sys.executable, str(HERE / "tables.py"), str(tmp_path)]

@@ -74,8 +74,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             process.communicate()
 
 
-@pytest.mark.parametrize("ending", [BARE, "scheduler.start()", "with scheduler: ..."])
-@pytest.mark.parametrize("command", ["run", "tick"])
+@pytest.mark.parametrize(("command", "ending"), [("run", BARE), ("tick", "with scheduler: ...")])
 def test_a_target_that_starts_its_scheduler_is_refused(start: Start, tmp_path: Path, command: str, ending: str) -> None:
     """It used to drain at SIGTERM and start again: once for the module, once for the command."""
     process = start("-m", "solocron", command, "program.py", ending=ending)

@@ -142,9 +142,11 @@ def test_two_jobs_of_one_name_are_refused_naming_both(cli: Cli, write: Write) ->
     assert "shop_l.invoices and shop_l.other" in answer.err
 
 
-def test_a_module_that_starts_its_scheduler_is_refused(cli: Cli, write: Write) -> None:
-    write("shop_r.py", dedent(OWN) + "scheduler.start()\n")
-    answer = cli("run", "shop_r")
+@pytest.mark.parametrize("ending", ["scheduler.run_forever()", "scheduler.start()", "with scheduler: ..."])
+@pytest.mark.parametrize("command", ["run", "tick"])
+def test_a_module_that_starts_its_scheduler_is_refused(cli: Cli, write: Write, command: str, ending: str) -> None:
+    write("shop_r.py", dedent(OWN) + f"{ending}\n")
+    answer = cli(command, "shop_r")
     assert answer.code == 2
     assert "shop_r.py, line 9: the module starts its scheduler when it is imported" in answer.err
 

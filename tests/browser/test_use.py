@@ -177,6 +177,69 @@ def test_a_store_that_is_away_is_said_over_the_last_page_that_was_good(chromium:
         page.locator("#away").wait_for(state="hidden")
 
 
+def test_a_page_that_stands_still_says_how_old_it_is(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.clock.install()
+        page.goto("/jobs")
+        page.locator("#live", has_text="live").wait_for()
+        page.keyboard.press("l")
+        page.locator("#live", has_text="paused").wait_for()
+        assert page.locator("#old").is_hidden()
+        page.clock.fast_forward(60_000)
+        page.locator("#old").wait_for()
+        assert re.fullmatch(r"This page shows what was so 1 m( \d\d s)? ago\.", page.locator("#old").inner_text())
+        page.keyboard.press("l")
+        page.locator("#old").wait_for(state="hidden")
+
+
+def test_two_tabs_agree_and_back_and_forward_keep_what_was_chosen(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        other = page.context.new_page()
+        other.goto("/jobs/webhooks.flush")
+        other.locator("#live", has_text="live").wait_for()
+        page.goto("/jobs?state=failing&tz=Asia/Tokyo")
+        page.goto("/jobs/webhooks.flush/pause")
+        page.fill("#act input[name=note]", "two tabs")
+        page.click("#act button.primary")
+        page.wait_for_selector("text=Paused.")
+        other.locator(".band", has_text="two tabs").wait_for()
+        page.goto("/jobs/webhooks.flush/resume")
+        page.click("#act button.primary")
+        other.locator(".band").wait_for(state="detached")
+        page.go_back()
+        page.go_back()
+        page.go_back()
+        page.go_back()
+        page.wait_for_url("**/jobs?state=failing&tz=Asia/Tokyo")
+        assert "dunning.send" in page.locator("main").inner_text()
+        assert "usage.rollup" not in page.locator("main").inner_text()
+        assert page.input_value("select[name=state]") == "failing"
+        page.go_forward()
+        page.wait_for_url("**/jobs/webhooks.flush/pause")
+        assert site.acts()[:2] == [("resume", "webhooks.flush"), ("pause", "webhooks.flush")], "nothing was sent again"
+        assert page.reports == []
+
+
+@pytest.mark.long
+def test_what_a_reader_does_survives_twenty_updates(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page, site.client() as client:
+        page.goto("/jobs")
+        page.fill("input[name=q] >> nth=1", "half a wo")
+        page.click("#who summary")
+        page.focus("input[name=q] >> nth=1")
+        for number in range(10):
+            with client.audited(Act(act="pause", subject="webhooks.flush", via="cli", who="ben")):
+                client.pause("webhooks.flush", by="ben", note=f"update {number}")
+            page.locator("main", has_text=f"update {number}").wait_for()
+            with client.audited(Act(act="resume", subject="webhooks.flush", via="cli", who="ben")):
+                client.resume("webhooks.flush", by="ben")
+            page.locator("main", has_text=f"update {number}").wait_for(state="detached")
+        assert page.input_value("input[name=q] >> nth=1") == "half a wo"
+        assert page.evaluate("document.activeElement.name") == "q"
+        assert page.locator("#who").get_attribute("open") is not None
+        assert page.reports == []
+
+
 JOBS = """
 import time
 from solocron import Scheduler

@@ -48,12 +48,14 @@ function tick() {
     const counts = one.textContent.startsWith("in ") || one.textContent === "now";
     one.textContent = counts ? (away > 0.5 ? `in ${span(away)}` : "now") : span(Math.abs(away));
   }
+  aged();
 }
 
 // --- live: a stream says that something changed, the page fetches itself and changes in place ------------------------
 
 const state = {
   live: true, failures: 0, asking: false, again: false, last: 0, whole: 0, etag: "", stream: null, open: false, timer: 0,
+  good: 0,
 };
 
 function say(words, stale = false) {
@@ -69,6 +71,15 @@ function away(is) {
   if (!bar || bar.hidden !== is) return;
   if (is) bar.querySelector("b").textContent = document.getElementById("clock")?.textContent ?? "a while";
   bar.hidden = !is;
+}
+
+// A page that is looked at asks every half minute at the latest; one that stands still for longer says so.
+function aged() {
+  const bar = document.getElementById("old");
+  if (!bar || !meta("topics")) return;
+  const age = (performance.now() - state.good) / 1000;
+  bar.hidden = age < 40 || !document.getElementById("away").hidden;
+  bar.querySelector("b").textContent = span(age);
 }
 
 const busy = () =>
@@ -101,6 +112,7 @@ async function refresh() {
       morph(await answer.text());
     }
     state.failures = 0;
+    state.good = performance.now();
     away(false);
     say(state.open ? "live" : "asks every 5 s");
   } catch {

@@ -39,10 +39,11 @@ class Workers:
                 return None
             return self._sentence(task) if self._tasks else None
 
-    def explain(self, task: str) -> str:
-        """Ask now, and say in a sentence who could take a message of a task."""
+    def explain(self, task: str) -> str | None:
+        """Ask now, and say in a sentence who could take a message of a task; None if they cannot be asked."""
         with self._mutex:
-            self._ask()
+            if not self._ask():
+                return None
             if not self._tasks:
                 return "no worker of Celery answers"
             having = sum(task in names for names in self._tasks.values())
@@ -51,13 +52,23 @@ class Workers:
     def _sentence(self, task: str) -> str:
         return f"none of the {len(self._tasks)} workers of Celery that answer has the task {task}, and each drops it"
 
-    def _ask(self) -> None:
-        self._asked = time.monotonic()
+    def _ask(self) -> bool:
+        """Ask every worker for its tasks; return whether that can be done."""
+        self._asked, self._tasks = time.monotonic(), {}
         try:
             with self._connect() as connection:
+                if not self._has_remote_control(connection):
+                    return False
                 mailbox = self._app.control.mailbox(connection)
                 mailbox.producer_pool = None  # that of the app would connect in its own way, and stay connected
-                answers = mailbox.multi_call("registered", {}, timeout=ANSWER_WITHIN)
+                for answer in mailbox.multi_call("registered", {}, timeout=ANSWER_WITHIN) or ():
+                    self._tasks |= {worker: set(names) for worker, names in answer.items()}
         except Exception:  # noqa: BLE001 - a help: a broker that is away is told of by the message itself
-            answers = None
-        self._tasks = {worker: set(names) for answer in answers or () for worker, names in answer.items()}
+            return False
+        return True
+
+    def _has_remote_control(self, connection: Any) -> bool:
+        """Return whether workers listen to more than tasks. On SQS they do not, and a question would make queues."""
+        return "fanout" in connection.transport.implements.exchange_type and bool(
+            self._app.conf.worker_enable_remote_control
+        )

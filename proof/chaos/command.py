@@ -20,20 +20,24 @@ from proof.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, table
 from proof.chaos.forgetful import forgetful
 from proof.chaos.outage import outage
 from proof.chaos.places import STORES, Place
+from proof.chaos.quorum import HEAD_OF_QUORUM, quorum, row_of_quorum
 from proof.chaos.restore import restore
 from proof.chaos.scenarios import LEASE, beside, crowd, storm
 from proof.chaos.storm import Tell
 from proof.chaos.upgrade import upgrade
 from proof.chaos.vaults import VAULTS
+from tests.servers.clusters import CLUSTERS
+from tests.servers.seats import Wires
 
 __all__ = ["add_arguments", "execute"]
 
 RETURNS = ("failover-async", "failover-sync", "failover-kill", "restore")
 """Scenarios in which the store goes back."""
-SCENARIOS = ("beside", "outage", "storm", "crowd", "upgrade", "forgetful", *RETURNS)
+SCENARIOS = ("beside", "outage", "storm", "crowd", "upgrade", "forgetful", "quorum", *RETURNS)
 ONLY: Mapping[str, Collection[str]] = {
     "upgrade": ("sqlite", "postgres", "mariadb", "redis", "valkey"),  # key stores have no schema to upgrade
     "forgetful": ("redis", "valkey"),
+    "quorum": CLUSTERS,
     "restore": VAULTS,
     **dict.fromkeys(("failover-async", "failover-sync", "failover-kill"), ("postgres",)),
 }
@@ -47,6 +51,10 @@ def execute(options: argparse.Namespace) -> int:
         print(f"{name} is not installed: {hint}", file=sys.stderr)
     stores = [name for name in stores if name not in lacking]
     scenarios = options.only or SCENARIOS
+    if "quorum" in scenarios and (hint := Wires.missing()) and any(name in CLUSTERS for name in stores):
+        lacking["quorum"] = hint
+        print(f"the networks of the quorum cannot be made: {hint}", file=sys.stderr)
+        scenarios = [scenario for scenario in scenarios if scenario != "quorum"]
     found: list[Figures] = []
     began = time.monotonic()
     for scenario in ("beside", "outage"):
@@ -57,15 +65,17 @@ def execute(options: argparse.Namespace) -> int:
     for name in stores:
         found += [
             _perform(scenario, name, options)
-            for scenario in ("storm", "crowd", "upgrade", "forgetful", *RETURNS)
+            for scenario in ("storm", "crowd", "upgrade", "forgetful", "quorum", *RETURNS)
             if scenario in scenarios and name in ONLY.get(scenario, STORES)
         ]
     for figures in found:
         report.keep(figures)
     for scenario in SCENARIOS[: -len(RETURNS)]:
-        rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario != "outage"]
+        rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario not in ("outage", "quorum")]
         if rows:
             print("", scenario, *table(HEAD, rows), sep="\n")
+    if rows := [row_of_quorum(figures) for figures in found if figures.scenario == "quorum"]:
+        print("", "three members, the leader hurt", *table(HEAD_OF_QUORUM, rows), sep="\n")
     if rows := [figures.row_of_return() for figures in found if figures.scenario in RETURNS]:
         print("", "the store goes back", *table(HEAD_OF_RETURN, rows), sep="\n")
     for figures in found:
@@ -129,6 +139,8 @@ def _perform(scenario: str, name: str, options: argparse.Namespace) -> Figures:
 def _act(scenario: str, name: str, folder: Path, options: argparse.Namespace, tell: Tell) -> Figures:
     if scenario == "forgetful":
         return forgetful(name, folder, tell=tell)
+    if scenario == "quorum":
+        return quorum(name, folder, tell=tell)
     if scenario == "restore":
         return restore(name, folder, tell=tell)
     if scenario in RETURNS:

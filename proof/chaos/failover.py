@@ -21,7 +21,7 @@ from solocron.testing.fleet import Fleet, Replica, wait_until
 from solocron.testing.proxy import ChaosProxy
 from tests.servers.standby import Pair
 
-__all__ = ["FAULT", "LOSSES", "conclude", "drain", "failover", "resumed", "within"]
+__all__ = ["FAULT", "LOSSES", "conclude", "drain", "failover", "in_the_middle", "resumed", "within"]
 
 FAULT = "F26"
 LOSSES = (0.3, 5.0, 1.0, 3.0, 2.0)
@@ -68,7 +68,7 @@ def failover(
                 threading.Event().wait(PEACE)
                 pair.cut()
                 threading.Event().wait(loss)
-                victim = _in_the_middle(fleet) if kill else None
+                victim = in_the_middle(fleet) if kill else None
                 pair.primary.kill9()
                 if victim is not None:
                     victim.kill()
@@ -162,8 +162,8 @@ def conclude(fleet: Fleet, found: Findings, figures: Figures, tell: Tell) -> Non
     tell(f"{found.slots} slots, {sum(found.attempts_twice.values())} attempts twice, {len(lines)} lines say so")
 
 
-def _in_the_middle(fleet: Fleet) -> Replica:
-    """A node with runs under way."""
+def in_the_middle(fleet: Fleet) -> Replica:
+    """Return a node with runs under way."""
 
     def look() -> Replica | None:
         pids = {line.pid for line in fleet.ledger.open()}

@@ -13,7 +13,7 @@ from solocron.clock import SystemClock
 from solocron.testing.fleet import Fleet, wait_until
 from solocron.testing.fleet.ledger import START
 
-__all__ = ["AWAY", "OUTAGE", "outage"]
+__all__ = ["AWAY", "OUTAGE", "outage", "starts_since"]
 
 OUTAGE = "F27"
 LEASE = 15.0
@@ -34,13 +34,13 @@ def outage(place: Place, folder: Path, *, tell: Tell, away: Sequence[float] = AW
         fleet.start(2)
         for share in away:
             peace = boot()
-            wait_until(lambda: _starts(fleet, peace) > 8, within=60, what="starts in peace")  # noqa: B023
+            wait_until(lambda: starts_since(fleet, peace) > 8, within=60, what="starts in peace")  # noqa: B023
             with place.away():
                 gone = boot()
                 threading.Event().wait(share * LEASE)
-                quiet = not _starts(fleet, gone + 1.0)
+                quiet = not starts_since(fleet, gone + 1.0)
             back = boot()
-            wait_until(lambda: _starts(fleet, back), within=120, what="a start after the store's return")  # noqa: B023
+            wait_until(lambda: starts_since(fleet, back), within=120, what="a start after the store's return")  # noqa: B023
             took = min(line.at for line in fleet.ledger.lines(event=START) if line.at > back) - back
             figures.takeovers.append(took)
             figures.notes.append(f"away for {share:g} leases: first start {took:.1f} s after its return")
@@ -52,5 +52,6 @@ def outage(place: Place, folder: Path, *, tell: Tell, away: Sequence[float] = AW
     return figures
 
 
-def _starts(fleet: Fleet, since: float) -> int:
+def starts_since(fleet: Fleet, since: float) -> int:
+    """Return how many bodies have started since then."""
     return sum(line.at > since for line in fleet.ledger.lines(event=START))

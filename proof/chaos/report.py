@@ -12,6 +12,8 @@ from pathlib import Path
 
 from proof.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, percentile, table
 from proof.chaos.places import STORES
+from proof.chaos.quorum import HEAD_OF_QUORUM, row_of_quorum
+from proof.chaos.quorum import LEASE as QUORUM_LEASE
 from proof.chaos.scenarios import ALL_FAULTS, LEASE
 from proof.chaos.storm import COMBINED
 
@@ -94,6 +96,15 @@ def _lines(found: Sequence[Figures]) -> list[str]:
             f"A node frozen for {of['beside'][0].seconds:g} s beside a healthy one:",
             "",
             *_beside(of["beside"]),
+        ]
+    if hurt := [figures for figures in found if figures.scenario == "quorum"]:
+        lines += [
+            "",
+            f"Three members, each in a network of its own, and three nodes with a lease of {QUORUM_LEASE:g} s: the",
+            "leader is killed, frozen, cut off from the other members while nodes still reach it, cut off from all,",
+            "and killed at the moment at which a node dies. Seconds without a start; the jobs are due every second:",
+            "",
+            *table(HEAD_OF_QUORUM, [row_of_quorum(figures) for figures in hurt]),
         ]
     if returns := [figures for figures in found if figures.seconds_lost]:
         rows = [figures.row_of_return() for figures in returns]

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from tests.servers import janitor, processes
+from tests.servers.seats import LOOPBACK, Seat
 
 
 class ServerFailed(Exception):
@@ -42,6 +43,8 @@ class Server(ABC):
     ready_within: ClassVar[float] = 60.0
     """Seconds; a start takes well under one, but the machine may be busy."""
     running: ClassVar[set[Server]] = set()
+    seat: Seat = LOOPBACK
+    """Where it runs: its addresses, and what starts a program there."""
 
     def __init__(
         self, *, settings: Mapping[str, str] | None = None, shared: bool = False, disk: Path | None = None
@@ -207,7 +210,7 @@ class Server(ABC):
         owner = self._owner()
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                self.command(),
+                [*self.seat.prefix, *self.command()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

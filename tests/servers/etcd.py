@@ -35,11 +35,11 @@ class Etcd(Server):
 
     @property
     def url(self) -> str:
-        return f"etcd://127.0.0.1:{self.port}/solocron"
+        return f"etcd://{self.seat.host}:{self.port}/solocron"
 
     def fresh_url(self) -> str:
         """A prefix that no test has used."""
-        return f"etcd://127.0.0.1:{self.port}/p{os.getpid()}-{next(self._numbers)}"
+        return f"etcd://{self.seat.host}:{self.port}/p{os.getpid()}-{next(self._numbers)}"
 
     def prepare(self) -> None:
         self.peer_port = free_port()
@@ -49,7 +49,7 @@ class Etcd(Server):
         assert program is not None, self.hint
         if not os.access(program, os.X_OK):
             program.chmod(0o755)
-        client, peer = f"{self.scheme}://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer_port}"
+        client, peer = f"{self.scheme}://{self.seat.host}:{self.port}", f"http://{self.seat.peer}:{self.peer_port}"
         settings = {
             "data-dir": str(self.folder / "data"),
             "listen-client-urls": client,
@@ -70,7 +70,9 @@ class Etcd(Server):
     def call(self, path: str, body: dict[str, Any], *, token: str | None = None) -> dict[str, Any]:
         """Call the gateway itself."""
         headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": token})
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(), headers)
+        request = urllib.request.Request(
+            f"http://{self.seat.host}:{self.port}{path}", json.dumps(body).encode(), headers
+        )
         with urllib.request.urlopen(request, timeout=5) as reply:
             found: dict[str, Any] = json.load(reply)
             return found

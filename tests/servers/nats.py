@@ -30,19 +30,19 @@ class Nats(Server):
 
     @property
     def url(self) -> str:
-        return f"nats://127.0.0.1:{self.port}/solocron"
+        return f"nats://{self.seat.host}:{self.port}/solocron"
 
     def fresh_url(self) -> str:
         """A prefix of streams that no test has used."""
-        return f"nats://127.0.0.1:{self.port}/p{os.getpid()}-{next(self._numbers)}"
+        return f"nats://{self.seat.host}:{self.port}/p{os.getpid()}-{next(self._numbers)}"
 
     def command(self) -> list[str]:
         program = self.binary()
         assert program is not None, self.hint
         lines = {"jetstream": f'{{ store_dir: "{self.folder}/data", sync_interval: always }}', **self.settings}
         (self.folder / "server.conf").write_text("".join(f"{name}: {value}\n" for name, value in lines.items()))
-        return [str(program), "-a", "127.0.0.1", "-p", str(self.port), "-c", str(self.folder / "server.conf")]
+        return [str(program), "-a", self.seat.host, "-p", str(self.port), "-c", str(self.folder / "server.conf")]
 
     def ask(self) -> None:
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as sock:
+        with socket.create_connection((self.seat.host, self.port), timeout=5) as sock:
             assert sock.recv(4).startswith(b"INFO")

@@ -34,17 +34,17 @@ class ZooKeeper(Server):
 
     @property
     def url(self) -> str:
-        return f"zookeeper://127.0.0.1:{self.port}/solocron"
+        return f"zookeeper://{self.seat.host}:{self.port}/solocron"
 
     def fresh_url(self) -> str:
         """A folder that no test has used."""
-        return f"zookeeper://127.0.0.1:{self.port}/p{os.getpid()}-{next(self._numbers)}"
+        return f"zookeeper://{self.seat.host}:{self.port}/p{os.getpid()}-{next(self._numbers)}"
 
     def command(self) -> list[str]:
         lines = {
             "dataDir": f"{self.folder}/data",
             "clientPort": str(self.port),
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": self.seat.host,
             "tickTime": "500",
             "maxClientCnxns": "0",
             "admin.enableServer": "false",
@@ -71,7 +71,7 @@ class ZooKeeper(Server):
 
     def told(self) -> str:
         """What it tells of itself; whether it leads, among other things."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as sock:
+        with socket.create_connection((self.seat.host, self.port), timeout=5) as sock:
             sock.sendall(b"srvr")
             told = b""
             while data := sock.recv(4_096):

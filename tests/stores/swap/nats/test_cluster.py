@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 
 import pytest
@@ -19,26 +19,15 @@ from solocron.stores.url import parse
 from solocron.testing.conformance.kit import everything, get, job, patience, put, take, verdicts, write
 from solocron.testing.faults.victim import MINE
 from tests.servers import Nats
-from tests.servers.base import free_port
+from tests.servers.clusters import NatsCluster
 from tests.servers.fixtures import require
 
 
-class Member(Nats):
-    """One of several."""
-
-    def __init__(self, number: int, ports: list[int]) -> None:
-        routes = ", ".join(f"nats://127.0.0.1:{port}" for port in ports)
-        cluster = f'{{ name: c, listen: "127.0.0.1:{ports[number]}", routes: [{routes}] }}'
-        super().__init__(settings={"server_name": f"m{number}", "cluster": cluster})
-        self.title = f"m{number}"
-
-
 @pytest.fixture
-def members() -> Iterator[list[Member]]:
+def cluster() -> Iterator[NatsCluster]:
     require(Nats)
-    ports = [free_port() for _ in range(3)]
-    with ExitStack() as stack:
-        yield [stack.enter_context(Member(number, ports)) for number in range(3)]
+    with NatsCluster() as cluster:
+        yield cluster
 
 
 def opened(url: str) -> NatsStore:
@@ -52,18 +41,16 @@ def opened(url: str) -> NatsStore:
 
 
 @pytest.mark.invariant("I12: what was recorded stays recorded")
-def test_the_death_of_the_leader_costs_no_claim_and_no_session(members: list[Member]) -> None:
-    hosts = ",".join(f"127.0.0.1:{member.port}" for member in members)
-    with closing(opened(f"nats://{hosts}/jobs?replicas=3")) as store:
+def test_the_death_of_the_leader_costs_no_claim_and_no_session(cluster: NatsCluster) -> None:
+    url = cluster.fresh_url()
+    with closing(opened(url)) as store:
         assert store.capabilities.tier is Tier.B
         write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
         put(store, *(job(f"j{i:02}", due_at=store.clock() - SECOND) for i in range(30)))
         assert len(take(store, "s", everything(limit=10), session="s")) == 10
         keys = store._keys
         assert isinstance(keys, NatsKeys)
-        info = keys._stream.api(f"STREAM.INFO.{keys._stream.name}", {})
-        leader = next(member for member in members if member.title == info["cluster"]["leader"])
-        leader.kill9()
+        cluster.leader(url).kill9()
         for _ in patience():
             with suppress(StoreUnavailable):
                 take(store, "s", everything(limit=5), session="s")

@@ -1,0 +1,213 @@
+"""Three members of one store, each a private server: on the loopback interface, or each in a network of its own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
+from types import TracebackType
+from typing import ClassVar, Self
+
+from solocron.errors import StoreError
+from solocron.stores.swap.nats import NatsStore
+from solocron.stores.swap.nats.keys import NatsKeys
+from solocron.stores.url import parse
+from solocron.testing.fleet import wait_until
+from tests.servers.base import Server, free_port
+from tests.servers.etcd import Etcd
+from tests.servers.nats import Nats
+from tests.servers.seats import LOOPBACK, Seat
+from tests.servers.zookeeper import ZooKeeper
+
+__all__ = ["CLUSTERS", "Cluster", "EtcdCluster", "NatsCluster", "ZooCluster"]
+
+_PATIENCE = 60.0
+MEMBERS = 3
+
+
+class Cluster(ABC):
+    """All members run within the block."""
+
+    name: ClassVar[str]
+    kind: ClassVar[type[Server]]
+    election: ClassVar[float]
+    """Seconds within which the others notice that the leader is gone, and have another one, by the settings here."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, seats: Sequence[Seat] = (LOOPBACK,) * MEMBERS) -> None:
+        self.members = self.make(seats)
+        for member, seat in zip(self.members, seats, strict=True):
+            member.seat = seat
+        self._stack = ExitStack()
+
+    @abstractmethod
+    def make(self, seats: Sequence[Seat]) -> Sequence[Server]:
+        """Return the members, which do not run yet."""
+
+    @abstractmethod
+    def leader(self, url: str) -> Server:
+        """Return the member that leads what a store URL names; wait until one does."""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for member in self.members:
+                stack.enter_context(member)
+            self.settle()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def settle(self) -> None:
+        """Wait until each member answers."""
+        for member in self.members:
+            if isinstance(member, _Joins):
+                member.joined = True
+            wait_until(lambda: _answers(member), within=_PATIENCE, what=f"{member.name} of a cluster")  # noqa: B023
+
+    @property
+    def hosts(self) -> str:
+        """The members, as a URL names them."""
+        return ",".join(f"{member.seat.host}:{member.port}" for member in self.members)
+
+    def fresh_url(self) -> str:
+        """A prefix that no test has used."""
+        return f"{self.name}://{self.hosts}/p{os.getpid()}-{next(self._numbers)}"
+
+
+class _Joins(Server):
+    """A member that counts as ready at once when first started: none serves before a majority is there."""
+
+    joined = False
+
+    @property
+    def leads(self) -> bool:
+        raise NotImplementedError
+
+
+class _EtcdMember(_Joins, Etcd):
+    def __init__(self, number: int, peers: Sequence[tuple[Seat, int]]) -> None:
+        cluster = ",".join(f"m{i}=http://{seat.peer}:{port}" for i, (seat, port) in enumerate(peers))
+        times = {"heartbeat-interval": "50", "election-timeout": "500"}
+        super().__init__(settings={"name": f"m{number}", "initial-cluster": cluster, **times})
+        self._peer = peers[number][1]
+
+    def prepare(self) -> None:
+        self.peer_port = self._peer
+
+    def ask(self) -> None:
+        if self.joined:
+            super().ask()
+
+    @property
+    def leads(self) -> bool:
+        status = self.call("/v3/maintenance/status", {})
+        return bool(status.get("leader") == status["header"]["member_id"])
+
+
+class _ZooMember(_Joins, ZooKeeper):
+    def __init__(self, number: int, peers: Sequence[tuple[Seat, int, int]]) -> None:
+        members = {f"server.{i}": f"{seat.peer}:{a}:{b}" for i, (seat, a, b) in enumerate(peers, 1)}
+        super().__init__(settings={"initLimit": "20", "syncLimit": "4", "tickTime": "200", **members})
+        self._number = number
+
+    def prepare(self) -> None:
+        data = self.folder / "data"
+        data.mkdir()
+        (data / "myid").write_text(f"{self._number}\n")
+
+    def ask(self) -> None:
+        if self.joined:
+            super().ask()
+
+    @property
+    def leads(self) -> bool:
+        return "Mode: leader" in self.told()
+
+
+class _NatsMember(Nats):
+    def __init__(self, number: int, peers: Sequence[tuple[Seat, int]]) -> None:
+        routes = ", ".join(f"nats://{seat.peer}:{port}" for seat, port in peers)
+        seat, port = peers[number]
+        cluster = f'{{ name: c, listen: "{seat.peer}:{port}", routes: [{routes}] }}'
+        self.title = f"m{number}"
+        super().__init__(settings={"server_name": self.title, "cluster": cluster})
+
+
+class EtcdCluster(Cluster):
+    name = "etcd"
+    kind = Etcd
+    election = 1.0
+
+    def make(self, seats: Sequence[Seat]) -> Sequence[Server]:
+        peers = [(seat, free_port()) for seat in seats]
+        return [_EtcdMember(number, peers) for number in range(len(seats))]
+
+    def leader(self, url: str) -> Server:
+        return _leading(self.members)
+
+
+class ZooCluster(Cluster):
+    name = "zookeeper"
+    kind = ZooKeeper
+    election = 2.0
+
+    def make(self, seats: Sequence[Seat]) -> Sequence[Server]:
+        peers = [(seat, free_port(), free_port()) for seat in seats]
+        return [_ZooMember(number, peers) for number in range(1, len(seats) + 1)]
+
+    def leader(self, url: str) -> Server:
+        return _leading(self.members)
+
+
+class NatsCluster(Cluster):
+    name = "nats"
+    kind = Nats
+    election = 10.0
+
+    def make(self, seats: Sequence[Seat]) -> Sequence[Server]:
+        peers = [(seat, free_port()) for seat in seats]
+        return [_NatsMember(number, peers) for number in range(len(seats))]
+
+    def fresh_url(self) -> str:
+        return f"{super().fresh_url()}?replicas={MEMBERS}"
+
+    def leader(self, url: str) -> Server:
+        """Return the member that leads the stream."""
+
+        def look() -> Server | None:
+            with closing(NatsStore(parse(url))) as store, suppress(StoreError):
+                store.open()
+                keys = store._keys
+                assert isinstance(keys, NatsKeys)
+                title = keys._stream.api(f"STREAM.INFO.{keys._stream.name}", {}).get("cluster", {}).get("leader")
+                return next((one for one in self.members if isinstance(one, _NatsMember) and one.title == title), None)
+            return None
+
+        return wait_until(look, within=_PATIENCE, what="a leader of the stream")
+
+
+CLUSTERS: dict[str, type[Cluster]] = {one.name: one for one in (EtcdCluster, ZooCluster, NatsCluster)}
+
+
+def _answers(member: Server) -> bool:
+    try:
+        member.ask()
+    except (OSError, AssertionError):
+        return False
+    return True
+
+
+def _leading(members: Sequence[Server]) -> Server:
+    def look() -> Server | None:
+        for member in members:
+            with suppress(OSError, KeyError):
+                if isinstance(member, _Joins) and member.leads:
+                    return member
+        return None
+
+    return wait_until(look, within=_PATIENCE, what="a leader")

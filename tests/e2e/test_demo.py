@@ -53,7 +53,7 @@ def test_the_demo_kills_and_freezes_and_every_slot_runs_once(tmp_path: Path) -> 
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = json.loads(done.stdout)
     assert verdict.keys() >= KEYS
-    assert 3 * 5 <= verdict["slots"] == verdict["once"] <= 5 * 5
+    assert 3 * 5 <= verdict["slots"] == verdict["once"]
     assert (verdict["twice"], verdict["lost"]) == (0, 0)
     assert 0 < verdict["takeover_s"] < 60
     assert verdict["stale_refused"] >= 1

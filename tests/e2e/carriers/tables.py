@@ -34,7 +34,7 @@ from solocron.carriers.beat import BeatScheduler  # noqa: E402
 call_command("migrate", verbosity=0)
 second = IntervalSchedule.objects.create(every=1, period="seconds")
 solar = SolarSchedule.objects.create(event="sunset", latitude=0, longitude=0)
-soon = ClockedSchedule.objects.create(clocked_time=timezone.now() + timedelta(seconds=2))
+soon = ClockedSchedule.objects.create(clocked_time=timezone.now() + timedelta(seconds=5))
 PeriodicTask.objects.create(name="say it", task="shop.say", interval=second, kwargs='{"word": "hi"}', queue="cron")
 PeriodicTask.objects.create(name="once", task="shop.once", clocked=soon, one_off=True)
 PeriodicTask.objects.create(name="dusk", task="shop.dusk", solar=solar)
@@ -56,7 +56,7 @@ class Kept(logging.Handler):
 logging.getLogger("solocron").addHandler(Kept())
 service = Service(app, scheduler_cls=BeatScheduler)  # what `celery beat` runs
 beat = service.scheduler
-beating = threading.Thread(target=service.start)
+beating = threading.Thread(target=service.start, daemon=True)
 beating.start()
 
 

@@ -107,16 +107,14 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
         judge = Judge.of(arena.fleet)
         open_window(arena, (judge,))
         ledger = arena.fleet.ledger
-        sleeper, healthy = (berth.replica for berth in arena.berths)
-        left = _freeze_in_the_middle(arena, sleeper)
+        replicas = [berth.replica for berth in arena.berths]
+        sleeper, left = _freeze_in_the_middle(arena, replicas)
+        (healthy,) = (replica for replica in replicas if replica is not sleeper)
         threading.Event().wait(frozen_for)
         thawed = SystemClock().boot()
         sleeper.thaw()
-        wait_until(
-            lambda: any(line.pid == sleeper.pid and line.at > thawed for line in ledger.lines(event=START)),
-            within=30,
-            what="a run of the node that was frozen",
-        )
+        # Not its next start: a node whose idea of the time is a little behind may find everything claimed for long.
+        sleeper.wait_event("session renewed", within=30, after=thawed)
         tell(f"        frozen for {frozen_for:g} s in the middle of {len(left)} runs, and at work again")
         heal(arena, (judge,), figures, tell)
         conclude(arena, (judge,), figures)
@@ -260,11 +258,15 @@ def _alarms(replica: Replica) -> list[str]:
     return [f"{name}: {event.get('error') or event.get('job')}"[:500] for name, event in told.items()]
 
 
-def _freeze_in_the_middle(arena: Arena, replica: Replica) -> set[str]:
-    """Freeze a node that has runs under way; those that it still had when it stood still."""
+def _freeze_in_the_middle(arena: Arena, replicas: Sequence[Replica]) -> tuple[Replica, set[str]]:
+    """Freeze a node that has runs under way; return it, and those that it still had when it stood still."""
+
+    def busy() -> Replica | None:
+        return next((replica for replica in replicas if len(_runs_of(arena, replica)) >= 2), None)
+
     while True:
-        wait_until(lambda: len(_runs_of(arena, replica)) >= 2, within=30, what="runs on the node to be frozen")
+        replica = wait_until(busy, within=30, what="runs on a node to be frozen")
         arena.freeze(replica)
         if left := _runs_of(arena, replica):
-            return left
+            return replica, left
         replica.thaw()

@@ -13,8 +13,8 @@ from solocron.model.applications import Peers
 from solocron.model.change import Change
 from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.offer import Offer
-from solocron.model.transitions import claiming, commands, finishing, offering
-from tests.unit.model.transitions import test_offering
+from solocron.model.transitions import claiming, commands, finishing, offering, rejoin
+from tests.unit.model.transitions import test_offering, test_rejoin
 
 __all__ = ["MUTANTS", "every_state_is_sound"]
 
@@ -188,11 +188,34 @@ def _h14(bites: Bites) -> Patches:
     return [(Peers, "can_read", read_by_all)]
 
 
+def _h15(bites: Bites) -> Patches:
+    original = rejoin._is_only_handed
+
+    def never(job: Job, hold: Hold) -> bool:
+        bites(original(job, hold))
+        return False
+
+    return [(rejoin, "_is_only_handed", never)]
+
+
+def _h16(bites: Bites) -> Patches:
+    original = rejoin._take_out
+
+    def beside(job: Job, hold: Hold, *args: Any, **more: Any) -> Job:
+        handing = [one for one in job.active if one.handing and (one.run, one.attempt) == (hold.run, hold.attempt)]
+        bites(handing)
+        after = original(job, hold, *args, **more)
+        return replace(after, active=(*after.active, *handing))
+
+    return [(rejoin, "_take_out", beside)]
+
+
 _pick_up, _overlap, _nobody = (
     test_offering.TestPickUp(),
     test_offering.TestOverlap(),
     test_offering.TestThatNobodyPicksUp(),
 )
+_rejoined = test_rejoin.TestHandedOver()
 _withdrawn, _handing = test_offering.TestThatIsWithdrawn(), test_offering.TestHandOver()
 
 MUTANTS: list[Mutant] = [
@@ -230,5 +253,13 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "H-14", "a carrier is written where an older node would misread it", "I6", _h14,
         _tested(test_offering.TestBesideAnOlderNode().test_rule_a_carrier_is_not_written_where_a_node_would_misread_it),
+    ),
+    Mutant(
+        "H-15", "a pick-up is forgotten if its node tells of the hand-over first", "I22", _h15,
+        Check(_rejoined.test_whichever_of_them_tells_first, (True, False), by="the test"),
+    ),
+    Mutant(
+        "H-16", "a hand-over stays beside the pick-up that is put back", "I22", _h16,
+        _tested(_rejoined.test_an_end_that_was_lost_ends_the_hand_over_as_well),
     ),
 ]  # fmt: skip

@@ -1,9 +1,9 @@
 """After the store went back: put the claims that a live node remembers into a job's document, and write off the rest.
 
 A node remembers the claims that the store acknowledged to it and how their bodies ended. What the document lacks of
-that was lost. Each run is brought to the further of both states: an attempt waits, then is held, then has ended, and a
-later attempt is further than an earlier one. Slots that the lost claims had passed, and that no node reports, are
-recorded as lost by the first claim after the check.
+that was lost. Each run is brought to the further of both states: an attempt waits, is handed over if its job has a
+carrier, is held, has ended, and a later attempt is further than an earlier one. Slots that the lost claims had passed,
+and that no node reports, are recorded as lost by the first claim after the check.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def rejoin(
         if memory.incarnation != doc.incarnation:
             continue
         known = memory.hold.fence <= base.fence and not _still_waits(job, memory.hold)
-        if known or _is_told(job, memory.hold):
+        if known or (_is_told(job, memory.hold) and not _is_only_handed(job, memory.hold)):
             job = _end_known(job, memory, records, now=now, resolve=resolve)
         else:
             job = _tell(job, base, memory, slots, records, session=session, now=now)
@@ -105,6 +105,19 @@ def _still_waits(job: Job, hold: Hold) -> bool:
 def _is_told(job: Job, hold: Hold) -> bool:
     told = () if job.back is None else job.back.told
     return any(one.run == hold.run and one.attempt == hold.attempt for one in told)
+
+
+def _is_only_handed(job: Job, hold: Hold) -> bool:
+    """Return whether the document has no more than the hand-over of an attempt that a worker picked up.
+
+    Then the node that published the message has told of it first: the same attempt, and not as far.
+    """
+    if hold.handing:
+        return False
+    handed = [(one.run, one.attempt) for one in job.active if one.handing]
+    for waiting_run in job.waiting_runs:
+        handed.extend((one.run, one.attempt) for one in each(waiting_run) if one.offer is not None)
+    return (hold.run, hold.attempt) in handed
 
 
 def _end_known(job: Job, memory: Remembered, records: list[Record], *, now: int, resolve: Resolve) -> Job:
@@ -182,7 +195,9 @@ def _is_fresh(job: Job, base: Back, hold: Hold) -> bool:
 def _take_out(job: Job, hold: Hold, slots: Timetable, records: list[Record], *, now: int) -> Job:
     """Return the job without what the document says of a run that was claimed since."""
     for older in job.active:
-        if older.run == hold.run and older.attempt < hold.attempt:
+        # No body runs under a hold that hands over: the next hold is of the same attempt, and there is no record of it.
+        passed_on = older.handing and older.fence < hold.fence
+        if older.run == hold.run and (older.attempt < hold.attempt or passed_on):
             job, ended = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
             records.extend(ended)
     waiting_runs: list[WaitingRun] = []

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.documents.job import Hold
 from solocron.model.transitions.finishing import Outcome
+from solocron.model.transitions.offering import Dropped, Handed
 from solocron.model.transitions.rejoin import Remembered, rejoin, write_off
 from tests.unit.model.one_job import LATE_FOR, T0, OneJob, resolve
 
@@ -136,3 +139,63 @@ def test_with_doubt_what_was_due_is_written_off_or_counts_as_tried() -> None:
         )
         job.at(66).run_all("b")
         assert statuses(job) == wanted
+
+
+class TestHandedOver:
+    """A run behind a queue: the node that published and the worker that picked up remember the same attempt."""
+
+    def picked_up(self) -> tuple[OneJob, OneJob, OneJob, Hold, Hold]:
+        """The job before the claim, while its node publishes, and with the hold of a worker that was faster."""
+        job = OneJob(run_in="queue", hand_over={}, retries=1).at(61)
+        before = backup(job)
+        ticket = job.claims("a")
+        publishing = backup(job)
+        return before, publishing, job, ticket, job.picks_up(ticket, "w")
+
+    def test_a_pick_up_that_was_lost_takes_the_place_of_the_hand_over(self) -> None:
+        _, old, job, ticket, hold = self.picked_up()
+        assert old.job.active == (ticket,)
+        put_back(old.at(62), memory(job, hold), session="session of w")
+        assert old.job.active == (hold,)
+        assert old.job.waiting_runs == ()
+        assert old.hand_over(ticket) is Handed.OVERTAKEN
+        assert old.pick_up(ticket, "v") is Dropped.STALE
+
+    def test_an_end_that_was_lost_ends_the_hand_over_as_well(self) -> None:
+        """Otherwise the node would leave an offer for an attempt that has ended, beside the next one."""
+        _, old, job, ticket, hold = self.picked_up()
+        put_back(old.at(62), memory(job, hold, Outcome.failed("it broke")), session="session of w")
+        assert old.job.active == ()
+        assert [(one.attempt, one.offer) for one in old.job.waiting_runs] == [(2, None)]
+        assert statuses(old) == [(60, 1, "failed")]
+        assert old.hand_over(ticket) is Handed.OVERTAKEN
+
+    @pytest.mark.parametrize("handed_over", [False, True])
+    @pytest.mark.parametrize("node_first", [False, True])
+    def test_whichever_of_them_tells_first(self, node_first: bool, handed_over: bool) -> None:
+        """The node may go on with its hand-over meanwhile: it is no claim."""
+        old, publishing, job, ticket, hold = self.picked_up()
+        told = [
+            (memory(publishing, ticket), "session of a"),
+            (memory(job, hold), "session of w"),
+        ]
+        old.at(62)
+        for one, session in told if node_first else reversed(told):
+            put_back(old, one, session=session)
+            if handed_over and one.hold is ticket:
+                old.hand_over(ticket)
+        assert old.job.active == (hold,)
+        assert old.job.waiting_runs == ()
+        assert old.pick_up(ticket, "v") is Dropped.STALE
+        put_back(old, told[1][0], session="session of w")
+        assert old.job.active == (hold,), "repeated, it changes nothing"
+
+    def test_a_later_hand_over_takes_the_place_of_an_earlier_one(self) -> None:
+        job = OneJob(run_in="queue", hand_over={}).at(61)
+        first = job.claims("a")
+        old = backup(job)
+        job.put_back(first)
+        second = job.at(63).claims("b")
+        put_back(old.at(64), memory(job, second), session="session of b")
+        assert old.job.active == (second,)
+        assert old.log == {}

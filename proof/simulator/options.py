@@ -234,5 +234,5 @@ is a fortieth of the lease, five nodes ask for more of them than there can be, a
 
 def _going_back(options: Options, fault: str) -> Options:
     """Return the same world with a store that goes back, and without changes of what its slots are."""
-    plain = replace(options, deploy=0.0, request=0.0, calendars=0.0, alarms=0.0, broker=0.0, keep=2_592_000.0)
+    plain = replace(options, deploy=0.0, request=0.0, calendars=0.0, alarms=0.0, keep=2_592_000.0)
     return plain.changed({fault: 10 * options.lease})

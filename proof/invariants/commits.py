@@ -7,7 +7,7 @@ from collections.abc import Callable
 from proof.invariants import limits, shards
 from proof.invariants.checker import Checker, Violation, first_waiting, new_holds
 from proof.invariants.pauses import intervals_over
-from proof.invariants.shards import opens, slot_of
+from proof.invariants.shards import cut_to_publish, opens, slot_of
 from proof.oracles.slots import fate_through
 from proof.oracles.workdays import Workdays, is_left_out
 from solocron.clock import SECOND, iso
@@ -152,6 +152,7 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
     told = [record for record in commit.records if record.attempt == 0 and record.origin is Origin.SCHEDULE]
     recorded = sum(record.count for record in told if "#" not in record.run)
     started = sum(1 for h in new_holds(commit) if not h.tries and h.origin is Origin.SCHEDULE and opens(before, h))
+    started += sum(one.origin is Origin.SCHEDULE for one in cut_to_publish(commit))
     unbegun = {
         waiting_run.run for waiting_run in after.waiting_runs if not waiting_run.tries and "#" not in waiting_run.run
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from proof.invariants.checker import Checker, Violation, new_holds
-from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.testing.simulation.database import Commit
 
-__all__ = ["i2_a_slot_is_cut_once", "i5_no_shard_vanishes", "opens", "slot_of"]
+__all__ = ["cut_to_publish", "i2_a_slot_is_cut_once", "i5_no_shard_vanishes", "opens", "slot_of"]
 
 
 def slot_of(run: str) -> str:
@@ -27,15 +27,30 @@ def opens(before: Job, hold: Hold) -> bool:
     return slot_of(hold.run) not in map(slot_of, known)
 
 
+def cut_to_publish(commit: Commit) -> list[WaitingRun]:
+    """Return one shard of each slot that a node has cut to hand it over: for the checker it waits (`hand_over.py`)."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job):
+        return []
+    known = {slot_of(hold.run) for hold in (*before.active, *new_holds(commit))}
+    known |= {slot_of(one.run) for one in before.waiting_runs if one.shards is not None}
+    fresh = [one for one in after.waiting_runs if one.shards is not None and not one.tries]
+    return list({slot_of(one.run): one for one in fresh if slot_of(one.run) not in known}.values())
+
+
+def _count(shards: int | tuple[str, ...] | None) -> int:
+    return shards if isinstance(shards, int) else len(shards or ())
+
+
 def i2_a_slot_is_cut_once(checker: Checker, commit: Commit) -> None:
     """A slot that was cut into shards is never cut again, whatever a deploy makes of the job."""
     if not isinstance(commit.before, Job):
         return
-    for hold in new_holds(commit):
-        if hold.shards is not None and not hold.tries and opens(commit.before, hold):
-            if slot_of(hold.run) in checker.cut:
-                raise Violation("I2", f"{slot_of(hold.run)} was cut into shards a second time")
-            checker.cut.add(slot_of(hold.run))
+    held = [h for h in new_holds(commit) if h.shards is not None and not h.tries and opens(commit.before, h)]
+    for slot in (*(slot_of(one.run) for one in held), *(slot_of(one.run) for one in cut_to_publish(commit))):
+        if slot in checker.cut:
+            raise Violation("I2", f"{slot} was cut into shards a second time")
+        checker.cut.add(slot)
 
 
 def i5_no_shard_vanishes(_: Checker, commit: Commit) -> None:
@@ -50,8 +65,9 @@ def i5_no_shard_vanishes(_: Checker, commit: Commit) -> None:
             one = any(
                 waiting_run.run == hold.run and waiting_run.shards is None for waiting_run in before.waiting_runs
             )  # asked for by its name
-            many = hold.shards if isinstance(hold.shards, int) else len(hold.shards or ())
-            due[slot_of(hold.run)] += 1 if one else many
+            due[slot_of(hold.run)] += 1 if one else _count(hold.shards)
+    for shard in cut_to_publish(commit):
+        due[slot_of(shard.run)] += _count(shard.shards)
     due.update(slot_of(hold.run) for hold in before.active if _handed_back(hold, after))
     found = _waiting(after)
     found.update(slot_of(hold.run) for hold in granted)

@@ -159,7 +159,7 @@ def check_platform(environ: Mapping[str, str] = os.environ) -> None:
     if uwsgi is not None and not getattr(uwsgi, "has_threads", True):
         raise ConfigurationError(
             "this is uWSGI without threads, in which a node stands still between requests and loses its lease. Nothing "
-            "was started; add --enable-threads, which uWSGI has by itself from 2.0.30 on."
+            "was started; add --enable-threads, which uWSGI has by itself from 2.0.27 on."
         )
     if environ.get("AWS_LAMBDA_FUNCTION_NAME"):
         raise ConfigurationError(

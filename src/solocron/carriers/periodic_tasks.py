@@ -66,12 +66,25 @@ class PeriodicTaskTables:
                 return False
             rows = PeriodicTask.objects.filter(enabled=True)
             rows = rows.select_related("interval", "crontab", "solar", "clocked").order_by("name")
-            jobs = [job for job in map(self._job, rows) if job is not None]
+            found = [(row, job) for row in rows if (job := self._job(row)) is not None]
         finally:
             close_old_connections()
-        self._scheduler.sync(jobs, within=WITHIN)
+        self._scheduler.sync([job for _, job in found], within=WITHIN)
+        for row, job in found:
+            if row.clocked is not None:
+                self._make_up(job.name, row.clocked.clocked_time)
         self._marker, self._looked = marker, True
         return True
+
+    def _make_up(self, job: str, at: datetime) -> None:
+        """Request the run of a clocked time that had passed when its row was first seen: such a task is sent at once.
+
+        A job whose instant was over when it was made has no slot, now or later. Every beat may ask: the key is one run.
+        """
+        view = self._scheduler.get_job(job)
+        idle = view.next is None and not view.running and not view.waiting
+        if idle and view.paused is None and view.cursor >= at and view.last_status is None:
+            self._scheduler.trigger(job, key=f"clocked {at.isoformat()}", note="its time had passed")
 
     def _job(self, row: Any) -> JobSpec | None:
         """Return the job of a row; None, told once, for a row that cannot be one."""

@@ -37,6 +37,8 @@ solar = SolarSchedule.objects.create(event="sunset", latitude=0, longitude=0)
 soon = ClockedSchedule.objects.create(clocked_time=timezone.now() + timedelta(seconds=5))
 PeriodicTask.objects.create(name="say it", task="shop.say", interval=second, kwargs='{"word": "hi"}', queue="cron")
 PeriodicTask.objects.create(name="once", task="shop.once", clocked=soon, one_off=True)
+past = ClockedSchedule.objects.create(clocked_time=timezone.now() - timedelta(hours=1))
+PeriodicTask.objects.create(name="late", task="shop.late", clocked=past, one_off=True)
 PeriodicTask.objects.create(name="dusk", task="shop.dusk", solar=solar)
 PeriodicTask.objects.create(name="nightly", task="shop.other", interval=second)
 
@@ -67,8 +69,9 @@ def row(name: str) -> Any:
 out: dict[str, Any] = {"jobs": sorted(job.name for job in beat.solocron.jobs())}
 wait_until(lambda: row("say it").total_run_count >= 2, within=60, what="the task is sent")
 out["last_run_at"] = row("say it").last_run_at is not None
+wait_until(lambda: not row("late").enabled, within=60, what="the one whose time had passed is sent")
 wait_until(lambda: not row("once").enabled, within=60, what="the one is sent")
-out["once"] = row("once").total_run_count
+out["once"] = [row("once").total_run_count, row("late").total_run_count]
 
 
 def names() -> list[str]:

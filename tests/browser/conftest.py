@@ -142,8 +142,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     assert served.stop() == 0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Chromium]:
+    """A browser. Its driver keeps an event loop running, which no test of another file may meet."""
     path = require_program("chromium", HINT)
     require_module("playwright")
     module = require_module("axe_playwright_python")

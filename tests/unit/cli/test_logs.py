@@ -64,7 +64,8 @@ def test_an_application_that_configured_logging_keeps_it_unless_a_flag_asks_for_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Under Django's LOGGING each line of `manage.py solocron run` was written twice."""
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
+    for name in (None, "solocron"):  # those of pytest, and what other tests may have left
+        monkeypatch.setattr(logging.getLogger(name), "handlers", [])
     scheduler = Scheduler(f"sqlite:///{tmp_path / 'jobs.db'}")
     scheduler.every("1d", name="work")(lambda: None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
@@ -204,6 +205,11 @@ class TlsZooKeeper(ZooKeeper):
             "ssl.trustStore.type": "PEM",
             "ssl.clientAuth": "none",
         }
+
+    def ask(self) -> None:
+        """The secure port opens a moment after the plain one."""
+        super().ask()
+        socket.create_connection((self.seat.host, self.secure_port), timeout=5).close()
 
 
 @pytest.mark.usefixtures("openssl")

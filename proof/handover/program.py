@@ -54,7 +54,7 @@ def _carrier() -> tuple[Any, Any]:
 
     from solocron.carriers.taskiq import TaskiqCarrier
 
-    listening = ListQueueBroker(BROKER, queue_name="cron")
+    listening = ListQueueBroker(BROKER, queue_name="cron", socket_timeout=None)
     return TaskiqCarrier(listening), listening
 
 

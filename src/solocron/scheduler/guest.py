@@ -30,6 +30,8 @@ _REMEDIES = {
 }
 """What to do about a message that should not have come. The other ones wait, or are told elsewhere."""
 IDLE_LEASES = 2
+_LOOK = 0.02
+"""Seconds between two looks whether a place is free."""
 
 
 class _Door:
@@ -58,6 +60,8 @@ class Guest:
         self._begins: Flag | None = None
         """Set once the first message of the process has begun a session; the others wait for it."""
         self._places: dict[str, Here] = {}
+        self._attempts: dict[str, int] = {}
+        """The attempt for which each place is kept."""
         self._busy = 0
         self._last = 0.0
         """Boot time at which the last message was done with."""
@@ -73,11 +77,7 @@ class Guest:
         events, name = self._core.events, f"{NAME}{message.run}"
         node = self._enter()
         try:
-            with self._mutex:
-                copy = name in self._places
-                if here is not None and not copy:
-                    self._places[name] = here
-            if copy:
+            if not self._take_place(name, message.attempt, here):
                 self._drop(message, _COPY)
                 return None
             over = self._core.runtime.event()
@@ -113,7 +113,28 @@ class Guest:
             with self._mutex:
                 if self._places.get(name) is here:
                     self._places.pop(name, None)
+                    self._attempts.pop(name, None)
             self._leave()
+
+    def _take_place(self, name: str, attempt: int, here: Here | None) -> bool:
+        """Keep the caller's place for a run; return False if this process has the attempt, or a later one, already.
+
+        A message of an earlier attempt may be on its way out, as a copy is that came late: it is waited for, as long as
+        a lease. Else the message of the next attempt would be lost with it, and come again only when it is overdue.
+        """
+        clock = self._core.runtime.clock
+        until = clock.boot() + self._core.settings.lease
+        while True:
+            with self._mutex:
+                if name not in self._places:
+                    if here is not None:
+                        self._places[name], self._attempts[name] = here, attempt
+                    return True
+                if attempt <= self._attempts[name]:
+                    return False
+            if clock.boot() >= until:
+                return False
+            self._core.runtime.event().wait(_LOOK)
 
     def _drop(self, message: Message, why: str, remedy: str | None = None) -> None:
         self._core.message_dropped(message, why, remedy)
@@ -139,6 +160,7 @@ class Guest:
         if self._process != process:
             self._process, self._node, self._begins = process, None, None
             self._places.clear()
+            self._attempts.clear()
             self._busy, self._rests = 0, False
 
     def _begin(self, ready: Flag) -> Node:

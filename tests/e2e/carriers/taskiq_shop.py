@@ -9,5 +9,5 @@ from taskiq_redis import ListQueueBroker
 
 from solocron.carriers.taskiq import TaskiqCarrier
 
-broker = ListQueueBroker(os.environ["SHOP_BROKER"], queue_name="cron")
+broker = ListQueueBroker(os.environ["SHOP_BROKER"], queue_name="cron", socket_timeout=None)
 scheduler = keep_books(TaskiqCarrier(broker))

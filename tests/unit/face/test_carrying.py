@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from solocron import AsyncRun, InvalidError, Message, NotAccepted, Run, Scheduler, allow
+from solocron import AsyncRun, Backoff, InvalidError, Message, NotAccepted, Run, Scheduler, allow
 from solocron.cli import main
 from solocron.doctor.carriers import carriers
 from solocron.doctor.sight import look
+from solocron.engine.pick_up import PickUp
 from solocron.errors import ConfigurationError, ConflictError
 from solocron.events import Event
 from solocron.model.change import Absent, Kind
@@ -127,6 +128,50 @@ class TestFollowed:
         assert view is not None
         assert (view.status, view.attempt) == ("failed", 1)
         assert worker.carry_out(first) is None
+
+    def test_a_late_copy_does_not_take_the_message_of_the_next_attempt_with_it(
+        self, make: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Both were taken for copies of one message, and the attempt came again after five minutes only."""
+        queue = Queue()
+        node, worker = make(), make()
+        for scheduler in (node, worker):
+
+            @scheduler.cron("0 3 1 1 *", name="books", run_in="queue", retries=1, backoff=Backoff(first="1ms"))
+            def books(run: Run) -> None:
+                if run.attempt == 1:
+                    raise ValueError("the books are open")
+
+            scheduler.carrier("queue", queue)
+        first = hand_over(node, queue)
+        assert worker.carry_out(first) is not None
+
+        def next_message() -> Message | None:
+            node.tick()
+            return queue.messages[-1] if queue.messages[-1].attempt == 2 else None
+
+        second = wait_until(next_message, within=30, what="the message of the second attempt")
+        asked, go_on = threading.Event(), threading.Event()
+        real = PickUp.claim
+
+        def slow(self: PickUp, job: str, run: str, attempt: int) -> Any:
+            if attempt == 1:
+                asked.set()
+                assert go_on.wait(30)
+            return real(self, job, run, attempt)
+
+        monkeypatch.setattr(PickUp, "claim", slow)
+        views: list[Any] = []
+        copy = threading.Thread(target=worker.carry_out, args=(first,))
+        copy.start()
+        assert asked.wait(30)
+        other = threading.Thread(target=lambda: views.append(worker.carry_out(second)))
+        other.start()
+        other.join(0.2)
+        go_on.set()
+        copy.join()
+        other.join()
+        assert [(view.status, view.attempt) for view in views if view] == [("succeeded", 2)]
 
     def test_an_attempt_that_waits_in_the_queue_is_among_the_attempts(
         self, make: Make, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -47,9 +47,17 @@ class Cluster(ABC):
     def make(self, seats: Sequence[Seat]) -> Sequence[Server]:
         """Return the members, which do not run yet."""
 
-    @abstractmethod
     def leader(self, url: str) -> Server:
         """Return the member that leads what a store URL names; wait until one does."""
+
+        def look() -> Server | None:
+            for member in self.members:
+                with suppress(OSError, KeyError):
+                    if isinstance(member, _Joins) and member.leads:
+                        return member
+            return None
+
+        return wait_until(look, within=_PATIENCE, what="a leader")
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -147,9 +155,6 @@ class EtcdCluster(Cluster):
         peers = [(seat, free_port()) for seat in seats]
         return [_EtcdMember(number, peers) for number in range(len(seats))]
 
-    def leader(self, url: str) -> Server:
-        return _leading(self.members)
-
 
 class ZooCluster(Cluster):
     name = "zookeeper"
@@ -159,9 +164,6 @@ class ZooCluster(Cluster):
     def make(self, seats: Sequence[Seat]) -> Sequence[Server]:
         peers = [(seat, free_port(), free_port()) for seat in seats]
         return [_ZooMember(number, peers) for number in range(1, len(seats) + 1)]
-
-    def leader(self, url: str) -> Server:
-        return _leading(self.members)
 
 
 class NatsCluster(Cluster):
@@ -200,14 +202,3 @@ def _answers(member: Server) -> bool:
     except (OSError, AssertionError):
         return False
     return True
-
-
-def _leading(members: Sequence[Server]) -> Server:
-    def look() -> Server | None:
-        for member in members:
-            with suppress(OSError, KeyError):
-                if isinstance(member, _Joins) and member.leads:
-                    return member
-        return None
-
-    return wait_until(look, within=_PATIENCE, what="a leader")

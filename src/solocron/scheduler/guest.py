@@ -7,6 +7,7 @@ as a node remembers what it has run, in case the store goes back. An idle worker
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from solocron.dispatch.carrier import Message
 from solocron.dispatch.contract import NAME, Call, Dispatcher, Interrupt
@@ -34,15 +35,22 @@ _LOOK = 0.02
 """Seconds between two looks whether a place is free."""
 
 
+class _Place(NamedTuple):
+    """Where the caller waits that has the message of an attempt."""
+
+    attempt: int
+    here: Here
+
+
 class _Door:
     """Takes each call to the place of the caller that has its message."""
 
-    def __init__(self, kind: str, places: dict[str, Here]) -> None:
+    def __init__(self, kind: str, places: dict[str, _Place]) -> None:
         self._kind = kind
         self._places = places
 
     def submit(self, call: Call) -> Interrupt:
-        return self._places[call.name].dispatchers[self._kind].submit(call)
+        return self._places[call.name].here.dispatchers[self._kind].submit(call)
 
     def close(self) -> None:
         """Do nothing: each caller closes its own place."""
@@ -59,9 +67,8 @@ class Guest:
         self._node: Node | None = None
         self._begins: Flag | None = None
         """Set once the first message of the process has begun a session; the others wait for it."""
-        self._places: dict[str, Here] = {}
-        self._attempts: dict[str, int] = {}
-        """The attempt for which each place is kept."""
+        self._places: dict[str, _Place] = {}
+        """By the name of the run's call: one attempt of a run at a time."""
         self._busy = 0
         self._last = 0.0
         """Boot time at which the last message was done with."""
@@ -111,9 +118,8 @@ class Guest:
                     events.off(one, look)
         finally:
             with self._mutex:
-                if self._places.get(name) is here:
-                    self._places.pop(name, None)
-                    self._attempts.pop(name, None)
+                if (place := self._places.get(name)) is not None and place.here is here:
+                    del self._places[name]
             self._leave()
 
     def _take_place(self, name: str, attempt: int, here: Here | None) -> bool:
@@ -126,11 +132,12 @@ class Guest:
         until = clock.boot() + self._core.settings.lease
         while True:
             with self._mutex:
-                if name not in self._places:
+                place = self._places.get(name)
+                if place is None:
                     if here is not None:
-                        self._places[name], self._attempts[name] = here, attempt
+                        self._places[name] = _Place(attempt, here)
                     return True
-                if attempt <= self._attempts[name]:
+                if attempt <= place.attempt:
                     return False
             if clock.boot() >= until:
                 return False
@@ -160,7 +167,6 @@ class Guest:
         if self._process != process:
             self._process, self._node, self._begins = process, None, None
             self._places.clear()
-            self._attempts.clear()
             self._busy, self._rests = 0, False
 
     def _begin(self, ready: Flag) -> Node:

@@ -10,6 +10,7 @@ from proof.mutants.mutant import Bites, Mutant, Patches
 from proof.mutants.suites import Check, Worlds
 from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
+from solocron.engine.housekeeping import Housekeeping
 from solocron.engine.memory import Memory
 from solocron.engine.namespace_gate import NamespaceGate
 from solocron.engine.newcomer import Newcomer
@@ -187,6 +188,14 @@ def _g20(bites: Bites) -> Patches:
     return [(NamespaceGate, "wrote", every)]
 
 
+def _g22(bites: Bites) -> Patches:
+    def silently(self: Housekeeping, before: int) -> bool:
+        bites()
+        return True
+
+    return [(Housekeeping, "_announce", silently)]
+
+
 def _x82(bites: Bites) -> Patches:
     real = Reconciler._can_be_new
 
@@ -262,5 +271,7 @@ MUTANTS = [
            Check(histories.test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it, by="I22")),
     Mutant("G-21", "what was seen before a time out of touch with the store counts", "I1", _g21,
            Check(liveness.test_what_was_seen_before_a_time_out_of_touch_does_not_count, (0,), by="I1")),
+    Mutant("G-22", "sessions are pruned without a mark in the namespace", "I14", _g22,
+           Check(going_back.test_a_session_that_another_node_pruned_is_no_sign, by="I14")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

@@ -10,8 +10,10 @@ import math
 from solocron.clock import SECOND
 from solocron.engine.node_context import NodeContext
 from solocron.lease.holder import Holder
+from solocron.lease.renewals import AcknowledgedRenewals
 from solocron.model.change import Kind
-from solocron.model.documents.namespace import Namespace, Openness
+from solocron.model.documents import namespace
+from solocron.model.documents.namespace import NAME, Namespace, Openness
 from solocron.model.documents.session import Session
 from solocron.stores.contract import Named
 
@@ -42,9 +44,7 @@ class Signs:
         if renewals is None:
             return False
         if not isinstance(doc, Session):
-            # Sessions that were swept are removed once they are older than history is kept.
-            age = self._context.runtime.clock.boot() - renewals.renewed
-            if age > self._context.settings.keep / SECOND / 2:
+            if self._may_be_pruned(renewals):
                 del self._holder.former[session]
                 return False
             lost = renewals.lost(None)
@@ -54,6 +54,19 @@ class Signs:
             return False
         self.lost = max(lost, self.lost or 0.0)
         return True
+
+    def _may_be_pruned(self, renewals: AcknowledgedRenewals) -> bool:
+        """Return whether a node may have removed a session because it was swept and old.
+
+        The namespace is read after the session was missing: its mark is written before the first session is removed.
+        The mark of another node counts, whose `keep` may be shorter than this node's.
+        """
+        age = self._context.runtime.clock.boot() - renewals.renewed
+        if age > self._context.settings.keep / SECOND / 2:
+            return True
+        found = self._context.store.read(Named(Kind.NAMESPACE, (NAME,)))
+        known = namespace.read(found[0]) if found else None
+        return known is not None and renewals.at < known.pruned
 
     def former_sessions_went_back(self) -> bool:
         """Return whether documents of earlier sessions are older than this process left them.

@@ -39,7 +39,7 @@ class Sweeper:
         self._takeover = takeover
         self._registrar = registrar
         self._liveness = Liveness(context.store, context.runtime, context.settings.node, lease)
-        self._housekeeping = Housekeeping(context, lease, takeover.small_documents)
+        self._housekeeping = Housekeeping(context, lease, gate, takeover.small_documents)
 
     def step(self, now: float) -> float:
         """Look at every session once; return when the earliest may be dead."""

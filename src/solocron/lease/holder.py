@@ -74,7 +74,7 @@ class Holder:
         if verdict is not Verdict.APPLIED:
             raise StoreUnavailable(f"a new session could not be begun ({verdict}); trying again")
         self.lease.begin(session, asked)
-        self.former[session] = AcknowledgedRenewals(asked, self._terms.lease)
+        self.former[session] = AcknowledgedRenewals(asked, self._terms.lease, applied.now)
         while len(self.former) > FORMER:
             del self.former[next(iter(self.former))]
         return session, applied.now
@@ -125,7 +125,7 @@ class Holder:
         if result.verdict is Verdict.APPLIED and isinstance(doc, Session):
             self.lease.acknowledge(session, doc.beats)
             if session in self.former:
-                self.former[session].acknowledge(doc.beats, asked)
+                self.former[session].acknowledge(doc.beats, asked, applied.now)
             return Renewal(Fate.RENEWED if self.lease.renewed(session, asked) else Fate.LATE, applied, doc)
         live = isinstance(doc, Session) and doc.state is Life.LIVE and doc.beats >= seen
         if result.verdict is Verdict.DECLINED and not live:

@@ -10,9 +10,11 @@ __all__ = ["AcknowledgedRenewals"]
 class AcknowledgedRenewals:
     """Acknowledged renewals by number, with the boot time before each was sent, for three leases."""
 
-    def __init__(self, began: float, lease: float) -> None:
+    def __init__(self, began: float, lease: float, at: int) -> None:
         self._lease = lease
         self._acknowledged: deque[tuple[int, float]] = deque([(0, began)])
+        self.at = at
+        """The store's time when it acknowledged the last one, or the beginning."""
 
     @property
     def beats(self) -> int:
@@ -24,8 +26,9 @@ class AcknowledgedRenewals:
         """The boot time before the last one was sent."""
         return self._acknowledged[-1][1]
 
-    def acknowledge(self, beats: int, asked: float) -> None:
+    def acknowledge(self, beats: int, asked: float, at: int) -> None:
         self._acknowledged.append((beats, asked))
+        self.at = at
         while len(self._acknowledged) > 2 and self._acknowledged[1][1] < asked - 3 * self._lease:
             self._acknowledged.popleft()
 

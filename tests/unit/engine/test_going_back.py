@@ -10,6 +10,7 @@ from solocron import Run, every
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Namespace, Openness
+from solocron.model.documents.session import Life
 from solocron.testing.cluster import Cluster
 from solocron.testing.simulation.database import Past
 
@@ -205,6 +206,66 @@ def test_a_failover_without_loss_costs_the_barrier_and_nothing_else() -> None:
     assert twice(cluster) == []
     assert {run.status for run in cluster.runs("job")} <= {"succeeded", "running"}
     assert cluster.events["session lost"] == 0
+
+
+def lose_session(cluster: Cluster, number: int) -> None:
+    """Let a node lose its session to the others, and begin the next one."""
+    cluster.cut_off(number)
+    cluster.run(f"{3 * LEASE}s")
+    cluster.connect(number)
+    cluster.run(f"{2 * LEASE}s")
+
+
+def test_a_session_that_another_node_pruned_is_no_sign() -> None:
+    """Each process has its own `keep`: what one node has removed, another one misses too early.
+
+    The node with the longer one took its former session for lost and closed the namespace. The whole fleet stood still
+    until a person called `solocron restored`.
+    """
+
+    @every("1m", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=0)
+    cluster.start(0, keep="30d")
+    cluster.start(1, keep="10m")
+    cluster.run("1m")
+    lose_session(cluster, 0)
+    (former,) = (session.name for session in cluster.sessions(Life.SWEPT))
+    cluster.run("13m")
+    assert (Kind.SESSION, former) not in cluster.fleet.database.docs, "the other node has removed it"
+    lose_session(cluster, 0)
+    assert len(cluster.sessions()) == 2
+    assert state(cluster).openness is Openness.OPEN
+    assert cluster.events["store went back"] == cluster.events["namespace closed"] == 0
+
+
+def test_a_session_that_is_gone_is_a_sign_although_older_ones_were_pruned() -> None:
+    """The mark of what was pruned goes back with the store, and a session that began after it is missing."""
+
+    @every("1m", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=0, keep="10m")
+    cluster.fleet.database.past = Past(3_600)
+    cluster.start(0)
+    cluster.start(1)
+    cluster.run("30s")
+    lose_session(cluster, 0)
+    cluster.run("13m")
+    assert state(cluster).pruned > 0
+    lose_session(cluster, 0)
+    own = {session.name for session in cluster.sessions() if session.node == cluster.process(0).name}
+    cluster.cut_off(0)
+    cluster.run(f"{3 * LEASE}s")  # it is buried
+    cluster.fleet.database.go_back(6 * LEASE, failover=False)
+    assert not own & {session.name for session in cluster.sessions()}, "not even its beginning is left"
+    cluster.kill(1)
+    cluster.connect(0)
+    cluster.run(f"{3 * LEASE}s")
+    assert cluster.events["store went back"] + cluster.events["namespace closed"] > 0
 
 
 @pytest.mark.parametrize("kind", [Kind.LOCK, Kind.KEY, Kind.STEP])

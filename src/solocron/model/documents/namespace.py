@@ -28,6 +28,7 @@ __all__ = [
     "gate_of",
     "lift_pause",
     "note_doubt",
+    "note_pruning",
     "open_again",
     "pause",
     "read",
@@ -65,6 +66,8 @@ class Namespace:
     """True if a node died during the check with claims that no other node remembers."""
     pauses: tuple[ScopedPause, ...] = ()
     """Pauses of many jobs at once that stand, and the latest of those that are over."""
+    pruned: int = 0
+    """Store time: swept sessions that ended before it may have been removed. Written before the first one is."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -85,12 +88,12 @@ class Namespace:
         body = {
             **self.extra, "count": self.count, "token": self.token, "identity": self.identity,
             "openness": self.openness, "since": self.since, "doubt": self.doubt, "gate": self.gate,
-            "pauses": scoped_pause.to_body(self.pauses),
+            "pauses": scoped_pause.to_body(self.pauses), "pruned": self.pruned,
         }  # fmt: skip
         return SmallDocument(kind=Kind.NAMESPACE, name=NAME, body=body)
 
 
-_OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate", "pauses"})
+_OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate", "pauses", "pruned"})
 
 
 def read(doc: object) -> Namespace | None:
@@ -106,6 +109,7 @@ def read(doc: object) -> Namespace | None:
         since=body["since"],
         doubt=body["doubt"],
         pauses=scoped_pause.from_body(body["pauses"]),
+        pruned=body["pruned"],
         extra={key: value for key, value in body.items() if key not in _OWN},
     )
 
@@ -165,6 +169,21 @@ def note_doubt(doc: SmallDocument | Absent, *, epoch: str) -> Change | None:
     if found.doubt or found.openness is not Openness.CHECKING:
         return Change(_unchanged(doc), answer=found)
     new = replace(found, doubt=True)
+    return Change(new.note(), answer=new)
+
+
+def note_pruning(doc: SmallDocument | Absent, *, epoch: str, until: int) -> Change | None:
+    """Record that swept sessions that ended before `until` are going to be removed; None in another epoch.
+
+    Nodes differ in how long they keep history. A process that finds a former session of its own missing tells by this
+    mark whether a node has removed it or the store went back.
+    """
+    found = read(doc)
+    if found is None or found.epoch != epoch:
+        return None
+    if found.pruned >= until:
+        return Change(_unchanged(doc), answer=found)
+    new = replace(found, pruned=until)
     return Change(new.note(), answer=new)
 
 
@@ -228,6 +247,7 @@ def _next(
         since=since,
         doubt=doubt,
         pauses=() if found is None else found.pauses,
+        pruned=0 if found is None else found.pruned,
         extra={} if found is None else found.extra,
     )
 

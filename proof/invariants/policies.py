@@ -66,8 +66,9 @@ def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
     # The shards and parts of a slot are taken or missed one by one, but the slot leaves the range as a whole.
     begun = {waiting_run.run.partition("#")[0] for waiting_run in before.waiting_runs}
     recorded = sum(r.count for r in told if r.attempt == 0 and r.run.partition("#")[0] not in begun)
-    handed = {o.run for o in after.waiting_runs if o.origin is Origin.BACKFILL and o.offer is not None}
-    started = len(({hold.run.partition("#")[0] for hold in holds} | handed) - begun)
+    runs = [hold.run for hold in holds]
+    runs += [o.run for o in after.waiting_runs if o.origin is Origin.BACKFILL and o.offer is not None]
+    started = len({run.partition("#")[0] for run in runs} - begun)
     if _past(before) + asked != _past(after) + recorded + started:
         raise Violation(
             "I5",

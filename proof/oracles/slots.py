@@ -165,6 +165,9 @@ def fate_through(
     where some wait from before one, and so stand in the way of those after it, this oracle says nothing of them.
     """
     over = [(at, until) for at, until in pauses if at < now and (until is None or until > job.cursor)]
+    own = job.paused
+    if over and own is not None and own.until is not None and own.until <= now:  # its own pause is over: one more
+        job, over = replace(job, paused=None), [*over, (job.cursor, own.until)]
     if not over or job.paused is not None or job.removed or not job.definition.enabled:
         return fate_of(job, slots, now=now, late_for=late_for)
     open_slots = slots.between(job.cursor, now)

@@ -1,7 +1,8 @@
 """The long gate: a thousand worlds, a million slots, ten thousand simulated hours, and nothing broken.
 
 Goes on where it was interrupted: each range of seeds leaves a file, in a folder named for the very code that was put to
-the test, so that results of other code never count. `--report` writes what there is into docs/explanation/proof.md.
+the test, so that results of other code never count. `--report` writes what there is into docs/explanation/proof.md, and
+another clone goes on from there.
 """
 
 from __future__ import annotations
@@ -58,14 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     folder = KEPT / f"{_fingerprint()}-{args.nodes}x{args.hours:g}h"
     folder.mkdir(parents=True, exist_ok=True)
-    for told in _run(args, folder):
+    published = _published(PAGE.read_text(encoding="utf-8"), args)
+    for told in _run(args, folder, published.seeds):
         print(
             f"seeds {told['first']} to {told['first'] + told['seeds'] - 1}: "
             f"{told['hours']:.0f} h, {told['slots']} slots, "
             f"{told['violations']} violations, {told['seconds']:.0f} s",
             flush=True,
         )
-    summary = _sum(folder)
+    summary = _sum(folder, published)
     missing = _missing(summary)
     print(json.dumps({name: value for name, value in summary.to_json().items() if not isinstance(value, dict | list)}))
     if args.report:
@@ -90,9 +92,9 @@ def proved() -> list[Path]:
     return [file for file in files if not any(file == place or place in file.parents for place in apart)]
 
 
-def _run(args: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
-    """Run every range that has no result yet; yield the results as they end."""
-    firsts = [first for first in range(0, args.seeds, RANGE) if not _file(folder, first).exists()]
+def _run(args: argparse.Namespace, folder: Path, published: int) -> Iterator[dict[str, Any]]:
+    """Run every range after the published ones that has no result yet; yield the results as they end."""
+    firsts = [first for first in range(published, args.seeds, RANGE) if not _file(folder, first).exists()]
     with ThreadPoolExecutor(max_workers=args.jobs) as pool:
         pending = [pool.submit(_one, args, folder, first, min(RANGE, args.seeds - first)) for first in firsts]
         try:
@@ -119,11 +121,30 @@ def _file(folder: Path, first: int) -> Path:
     return folder / f"seeds-{first:06}.json"
 
 
-def _sum(folder: Path) -> Summary:
-    summary = Summary()
-    for file in sorted(folder.glob("seeds-*.json")):
-        summary.merge(json.loads(file.read_text(encoding="utf-8")))
+def _sum(folder: Path, published: Summary) -> Summary:
+    """Add the ranges that follow the published ones without a gap: a page says how many, not which."""
+    while (file := _file(folder, published.seeds)).exists():
+        published.merge(json.loads(file.read_text(encoding="utf-8")))
+    return published
+
+
+def _published(page: str, args: argparse.Namespace) -> Summary:
+    """Return the figures on the page if they are of this code and these worlds; else none.
+
+    What was published with a failure does not count: the worlds that failed are run again.
+    """
+    summary, figures = Summary(), page.partition(BEGIN)[2].partition(END)[0]
+    if not figures.lstrip().startswith("Written ") or _proved_code(args) not in figures:
+        return summary
+    told = json.loads(figures.partition("```text\n")[2].partition("\n```")[0])
+    if not told["failures"] and told["seeds"] % RANGE == 0:
+        summary.merge(told)
     return summary
+
+
+def _proved_code(args: argparse.Namespace) -> str:
+    """Return the words of the page that name the code and the worlds."""
+    return f"code `{_fingerprint()}`; {args.nodes} nodes, {args.hours * 240:.0f} leases under fire"
 
 
 def _missing(summary: Summary) -> list[str]:
@@ -149,13 +170,10 @@ def _written(page: str, summary: Summary, missing: list[str], args: argparse.Nam
     if not begin or not end:
         raise SystemExit(f"{PAGE.name} has no place for the figures: {BEGIN} ... {END}")
     told = summary.to_json()
-    for name in ("failures", "statuses"):
-        told.pop(name)
     lines = [
         "",
-        f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit `{_commit()}`, code `{_fingerprint()}`; "
-        f"{args.nodes} nodes, {args.hours * 240:.0f} leases under fire in each world, then healing, a death in peace, "
-        "and drain.",
+        f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit `{_commit()}`, {_proved_code(args)} in each world, "
+        "then healing, a death in peace, and drain.",
         "",
         f"**{'The gate is met.' if not missing else 'The gate is not met yet: ' + '; '.join(missing[:5]) + '.'}**",
         "",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from argparse import Namespace
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from proof import gate
 from proof.simulator.campaign import INVARIANTS, Summary
@@ -75,3 +78,29 @@ def test_the_report_shows_hours_and_slots_by_lease_and_keeps_the_rest_of_the_pag
     assert "The gate is not met yet: too little." in page
     assert "| 15 s | 4 | 80 | 1,200 |" in page
     assert "| 1800 s | 2 | 40 | 600 |" in page
+
+
+def test_another_clone_goes_on_where_the_page_ends(tmp_path: Path) -> None:
+    args = Namespace(nodes=5, hours=0.25)
+    half = Summary()
+    half.merge(summary(*(told(15.0) for _ in range(gate.RANGE))).to_json())
+    page = gate._written(PAGE, half, ["too little"], args)
+    published = gate._published(page, args)
+    assert published.to_json() == half.to_json()
+
+    gate._file(tmp_path, gate.RANGE).write_text(json.dumps(half.to_json()))
+    gate._file(tmp_path, 3 * gate.RANGE).write_text(json.dumps(half.to_json()))  # after a gap
+    assert gate._sum(tmp_path, published).seeds == 2 * gate.RANGE
+
+
+@pytest.mark.parametrize("change", ["code", "nodes", "hours", "failed", "nothing"])
+def test_figures_of_other_code_or_other_worlds_do_not_count(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    args = Namespace(nodes=5, hours=0.25)
+    failed = {"violation": "I1: twice", "tail": []} if change == "failed" else {}
+    half = summary(*(told(15.0, **failed) for _ in range(gate.RANGE)))
+    page = PAGE if change == "nothing" else gate._written(PAGE, half, [], args)
+    if change == "code":
+        monkeypatch.setattr(gate, "_fingerprint", lambda: "another")
+    elif change in ("nodes", "hours"):
+        setattr(args, change, 1)
+    assert gate._published(page, args).seeds == 0

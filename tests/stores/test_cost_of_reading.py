@@ -72,6 +72,12 @@ def test_due_times_cost_a_statement_for_a_thousand_jobs_at_most(store: Store) ->
     assert cost(store, lambda store: store.due_times(5)) == (2 if "redis" in store.url else 1)
 
 
+def test_the_newest_records_of_many_jobs_cost_one_statement(store: Store) -> None:
+    put(store, *(job(f"k{i}") for i in range(1, 40)))
+    put(store, job("k0"), records=(record("k0@1", at=1),))
+    assert cost(store, lambda store: store.newest([f"k{i}" for i in range(40)], 20)) == 1
+
+
 def test_the_slots_of_a_job_cost_its_document_with_the_time_and_its_log(store: Store) -> None:
     hourly = Definition(handler="h", schedule={"kind": "every", "period": "1h"})
     put(store, job("hourly", definition=hourly))

@@ -65,6 +65,7 @@ class Client:
         self.first_created = census.first_created
         self.read_ahead = census.read_ahead
         self.run_page = runs.page
+        self.newest_runs = runs.newest
         self.run_payload = lookup.payload
         self.every_run = runs.every
 

@@ -7,12 +7,12 @@ running, and is never left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from solocron.client.job_documents import JobDocuments
-from solocron.client.run_lookup import RunLookup, offered_views
+from solocron.client.run_lookup import RunLookup, offered_views, running_views
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError
 from solocron.model.documents.run import ENDED, Origin, Status
@@ -133,6 +133,22 @@ class RunListing:
         ended = {(view.run, view.attempt) for view in log.runs}
         running = [view for view in found if (view.run, view.attempt) not in ended]
         return RunPage((*running, *log.runs), log.next, log.looked_back_to)
+
+    def newest(self, jobs: Sequence[str], limit: int) -> dict[str, tuple[RunView, ...]]:
+        """Return the newest runs of each of these jobs, those first that run or wait in a queue.
+
+        One call for the documents and one for the log, however many jobs there are. Sessions are not read, so leases
+        and progress are unknown.
+        """
+        docs = read_jobs(self._store, jobs)
+        log, found = self._store.newest(jobs, limit), dict[str, tuple[RunView, ...]]()
+        views: list[RunView] = [*running_views(docs, (), 0), *offered_views(docs)]
+        for job in jobs:
+            ended = [RunView.of(record) for record in log.get(job, ())]
+            known = {(view.run, view.attempt) for view in ended}
+            now = [view for view in views if view.job == job and (view.run, view.attempt) not in known]
+            found[job] = (*now, *ended)[:limit]
+        return found
 
     def every(self, wanted: WantedRuns, *, before: RunCursor | None = None) -> Iterator[tuple[RunView, ...]]:
         """Yield all runs in pages; only one page is in memory."""

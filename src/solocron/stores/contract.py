@@ -437,6 +437,14 @@ class Store(Protocol):
         """Records of the log, newest first."""
         ...
 
+    def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
+        """The newest `limit` records of each of these jobs, newest first; a job without records is not there.
+
+        Neither may be a job that does not exist. For listings that show something of each job: the cost is that of what
+        is returned, in few calls.
+        """
+        ...
+
     def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
         """Count the records with `since <= recorded_at < until` by status; a summary counts each of its slots."""
         ...

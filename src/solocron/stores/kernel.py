@@ -49,7 +49,15 @@ from solocron.stores.contract import (
 )
 from solocron.stores.documents import counted, earliest, holders_of, is_open, kind_of, marks_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, fits, is_selected, is_swept_before, readable
-from solocron.stores.log import DENSITY_SPAN, counts_within, density_within, divided, page_within, parts_within
+from solocron.stores.log import (
+    DENSITY_SPAN,
+    counts_within,
+    density_within,
+    divided,
+    newest_by_job,
+    page_within,
+    parts_within,
+)
 from solocron.stores.paging import read_page
 from solocron.stores.update import Update, aside_for
 
@@ -262,6 +270,9 @@ class PlainStore(StoreKernel):
 
     def history(self, query: Query) -> Page:
         return page_within(query, self.records())
+
+    def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
+        return newest_by_job(self.history, jobs, limit)
 
     def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
         return counts_within(Query(since=since, until=until, job=job), self.records())

@@ -13,7 +13,7 @@ from solocron.stores.contract import Page, Query, RecordKey, Store
 
 __all__ = [
     *("DENSITY_SPAN", "PARTS", "counts_within", "density_within", "divided"),
-    *("is_recorded", "key_of", "page_within", "parts_within"),
+    *("is_recorded", "key_of", "newest_by_job", "page_within", "parts_within"),
 ]
 
 PARTS = 1_000
@@ -32,6 +32,14 @@ def key_of(record: Record) -> RecordKey:
 def is_recorded(store: Store, run: str) -> bool:
     """Whether an attempt of a run, or of a shard of it, has ended. Read the job's document before: it has the rest."""
     return any(store.history(query).records for query in (Query(run=run, limit=1), Query(group=run, limit=1)))
+
+
+def newest_by_job(
+    history: Callable[[Query], Page], jobs: Iterable[str], limit: int
+) -> Mapping[str, tuple[Record, ...]]:
+    """Answer `newest` with one query for each job."""
+    pages = ((job, history(Query(job=job, limit=limit))) for job in jobs)
+    return {job: page.records for job, page in pages if page.records}
 
 
 def page_within(query: Query, records: Iterable[Record]) -> Page:

@@ -134,6 +134,15 @@ def test_jobs_are_listed_from_an_index(store: PostgresStore, name: str, indexes:
     assert all(index in shown for index in indexes)
 
 
+def test_the_newest_records_of_jobs_are_read_from_their_end(store: PostgresStore) -> None:
+    """Once for the edge and once for what lies behind it; the records before it are not looked at."""
+    params = {"namespace": "default", "jobs": ["rare", "busy"], "before_edge": 19}
+    shown = plan(store, store._sql["newest_of_jobs"].sql, params)
+    assert shown.count("solocron_runs_job") == 2
+    assert "Seq Scan on solocron_runs" not in shown
+    assert "recorded_at >= COALESCE((SubPlan" in shown
+
+
 def test_the_sessions_of_a_span_are_read_from_an_index(store: PostgresStore, postgres: Postgres) -> None:
     table = f"{store.schema_name}.solocron_documents"
     with psycopg.connect(postgres.url, autocommit=True) as db:

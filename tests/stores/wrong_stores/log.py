@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from solocron.model.change import Change, Kind
@@ -208,3 +208,15 @@ class KeepsTheSwept(MemoryStore):
     def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         if new is not None or kind is not Kind.SESSION:
             super()._put(space, kind, name, new)
+
+
+@breaks("test_the_newest_records_of_several_jobs_are_read_together")
+class ReadsAllJobsTogether(MemoryStore):
+    """The newest of all of them: a busy job leaves a rare one without any."""
+
+    def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
+        found: dict[str, tuple[Record, ...]] = {}
+        for record in self.history(Query(limit=limit)).records:
+            if record.job in jobs:
+                found[record.job] = (*found.get(record.job, ()), record)
+        return found

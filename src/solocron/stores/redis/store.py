@@ -16,6 +16,7 @@ from solocron.clock import SECOND
 from solocron.duration import to_us
 from solocron.errors import EmptyStore, InvalidError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
+from solocron.model.documents.run import Record
 from solocron.stores.contract import (
     All,
     Blocked,
@@ -300,6 +301,10 @@ class RedisStore(StoreKernel):
     def history(self, query: Query) -> Page:
         self._open_for_reading()
         return self._log.history(query)
+
+    def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
+        self._open_for_reading()
+        return self._log.newest(jobs, limit)
 
     def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
         self._open_for_reading()

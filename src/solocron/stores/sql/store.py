@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from heapq import nlargest
 from typing import Any, ClassVar, Generic, TypeVar
 
 from solocron.clock import SECOND, SystemClock
@@ -42,7 +43,7 @@ from solocron.stores.contract import (
 from solocron.stores.documents import counted, kind_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, readable
 from solocron.stores.kernel import StoreKernel, Transaction
-from solocron.stores.log import DENSITY_SPAN, divided
+from solocron.stores.log import DENSITY_SPAN, divided, key_of
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.paging import read_page
 from solocron.stores.sql import migrations
@@ -344,6 +345,18 @@ class SqlStore(StoreKernel, Generic[L]):
 
     def history(self, query: Query) -> Page:
         return self.call(lambda link: page_of(link, query, self._namespace, self.among))
+
+    def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
+        names = sorted(set(jobs))
+        found: dict[str, list[Record]] = {}
+        for start in range(0, len(names), _PAGE):
+            for record in map(record_of, self.newest_rows(names[start : start + _PAGE], limit)):
+                found.setdefault(record.job, []).append(record)
+        return {job: tuple(nlargest(limit, records, key=key_of)) for job, records in found.items()}
+
+    def newest_rows(self, jobs: Sequence[str], limit: int) -> list[tuple[Any, ...]]:
+        """Return the newest records of each job; of records of one instant perhaps more than are wanted."""
+        return self._all("newest_of_jobs", {"jobs": self.among(jobs), "before_edge": limit - 1})
 
     def duplicates(self, drafts: Sequence[Draft]) -> dict[str, tuple[Record, ...]]:
         """Return the records that the log had already, by document; those that are equal to ours are no matter."""

@@ -6,9 +6,9 @@ then seen twice and taken once, and never missed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from heapq import merge, nsmallest
+from heapq import merge, nlargest, nsmallest
 from itertools import islice
 
 from solocron.errors import StoreUnavailable
@@ -55,6 +55,28 @@ class SwapLog:
             if looked == query.most:
                 return Page(tuple(found), key_of(record), record.recorded_at)
         return Page(tuple(found))
+
+    def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
+        """Return the newest records of each job: the indexes of many jobs in one fetch, then the records by name."""
+        packed = self._packed()
+        places = {job: [key_of(one) for one in packed.values() if one.job == job] for job in jobs}
+        for i in range(0, len(jobs), _AT_ONCE):
+            some = jobs[i : i + _AT_ONCE]
+            sources = [f"log/{quoted(job)}/" for job in some]
+            spans = [Span(source, f"{source[:-1]}0", limit, reverse=True, bare=True) for source in sources]
+            for job, page in zip(some, self._calls.fetch((), spans).pages, strict=True):
+                places[job] += [_place(item.key) for item in page]
+        wanted = {job: nlargest(limit, set(found)) for job, found in places.items()}
+        keys = [run_key(run, attempt) for found in wanted.values() for _, run, attempt in found]
+        records = dict(packed)
+        for i in range(0, len(keys), PAGE):
+            there = self._calls.fetch(keys[i : i + PAGE]).items
+            records |= {key: record_at(key, item.value) for key, item in there.items()}
+        whole = {
+            job: tuple(records[key] for _, run, attempt in each if (key := run_key(run, attempt)) in records)
+            for job, each in wanted.items()
+        }
+        return {job: each for job, each in whole.items() if each}
 
     def _packed(self) -> dict[str, Record]:
         """Return the records that are still in parcels, by their `run/` keys."""

@@ -174,6 +174,21 @@ class Logbook:
         assert log(b, node="n") == log(b, session="s") == log(b, origins=frozenset({"rerun"})) == (rows[0],)
         assert log(b, node="n", statuses=frozenset({"succeeded"}), since=11) == ()
 
+    def test_the_newest_records_of_several_jobs_are_read_together(self, clients: Clients) -> None:
+        """As many of each job as were asked for, also where records of one instant lie at the edge."""
+        a, b = clients.new(), clients.new()
+        busy = [record(f"busy@{at}", at=at) for at in range(1, 30)]
+        busy += [record(f"busy@{word}", at=20, attempt=attempt) for word in "xy" for attempt in (1, 2)]
+        rare = [record("rare@1", at=5, attempt=0, status=Status.MISSED), record("rare@2", at=40)]
+        put(a, job("busy"), records=tuple(busy))
+        put(a, job("rare"), records=tuple(rare))
+        put(a, job("idle"))
+        put(a, job("other"), records=(record("other@1", at=50),))
+        for limit in (1, 9, 11, 13, 100):
+            found = b.newest(("rare", "idle", "busy"), limit)
+            assert found == {"busy": log(b, job="busy", limit=limit), "rare": log(b, job="rare", limit=limit)}
+        assert dict(b.newest((), 5)) == dict(b.newest(("idle",), 5)) == {}
+
     def test_the_shards_of_a_run_are_found_by_its_name(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
         shards = [record(f"j@1#{number}", at=number, job="j") for number in range(12)]

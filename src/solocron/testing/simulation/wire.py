@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from solocron.errors import InvalidError, StoreUnavailable
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Job
+from solocron.model.documents.run import Record
 from solocron.stores.contract import (
     All,
     Applied,
@@ -37,7 +38,15 @@ from solocron.stores.contract import (
 from solocron.stores.documents import counted, earliest, marks_of
 from solocron.stores.drafts import Draft, Row, Selection, Written
 from solocron.stores.kernel import StoreKernel
-from solocron.stores.log import DENSITY_SPAN, counts_within, density_within, divided, page_within, parts_within
+from solocron.stores.log import (
+    DENSITY_SPAN,
+    counts_within,
+    density_within,
+    divided,
+    newest_by_job,
+    page_within,
+    parts_within,
+)
 from solocron.stores.update import Retry, UnknownOutcome
 from solocron.testing.simulation.client import WireClient
 from solocron.testing.simulation.database import Database, SimSelection
@@ -169,6 +178,9 @@ class WireStore(WireClient, StoreKernel):
     def history(self, query: Query) -> Page:
         page: Page = self._call(lambda reply: reply(page_within(query, self._database.log.values())), "history")
         return page
+
+    def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
+        return newest_by_job(self.history, jobs, limit)
 
     def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
         return counts_within(Query(since=since, until=until, job=job), self._database.log.values())

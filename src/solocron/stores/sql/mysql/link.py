@@ -69,6 +69,16 @@ class MySQLLink(SqlLink):
         with self.translating():
             return list(self._query(self.sql[name].sql, params).fetchall())
 
+    def all_of_each(self, name: str, each: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query for each set of parameters, by one statement."""
+        if not each:
+            return []
+        self._count(name)
+        with self.translating():
+            cursor = self.db.cursor()
+            parts = [f"({cursor.mogrify(self.sql[name].sql, params)})" for params in each]
+            return list(self._query(" UNION ALL ".join(parts), None).fetchall())
+
     def run(self, name: str, params: Mapping[str, Any]) -> int:
         return self.told(name, params)[0]
 

@@ -134,6 +134,15 @@ WHERE namespace = :namespace AND status = :status AND status <> 'succeeded'
   AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
 ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT 1 OFFSET :scan
 
+-- newest_of_jobs --  The newest records of some jobs: those since the last one that is wanted, the edge, was recorded.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
+FROM (SELECT name, coalesce((
+          SELECT recorded_at FROM {runs} {by:runs_job}
+          WHERE namespace = :namespace AND job = name ORDER BY recorded_at DESC LIMIT 1 OFFSET :before_edge), 0) AS edge
+      FROM {jobs} WHERE namespace = :namespace AND name {in:jobs}) wanted
+JOIN {runs} {by:runs_job} ON namespace = :namespace AND job = wanted.name AND recorded_at >= wanted.edge
+
 -- history_of_runs --  Every record of some runs.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
        claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note

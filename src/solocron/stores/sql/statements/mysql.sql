@@ -7,6 +7,12 @@ WHERE namespace = :namespace AND pool = :pool AND due_at <= {statement_clock} + 
   AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
 ORDER BY due_at, name LIMIT :limit {lock:skip_locked}
 
+-- newest_of_job --  The newest records of one job; those of several are one statement, a UNION of these.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
+FROM {runs} FORCE INDEX ({runs_job}) WHERE namespace = :namespace AND job = :job
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+
 -- after_locks --  The time, read when every lock is held, and whether the session lives.
 SELECT {clock} + :shift, :session IS NULL OR EXISTS (
     SELECT 1 FROM {documents}

@@ -1,5 +1,16 @@
 -- What only SQLite says so. Reads take no lock; every write is compared with the version that was read.
 
+-- newest_of_jobs --  The newest records of some jobs. The edges are made first, and not anew for each record.
+WITH wanted AS MATERIALIZED (
+    SELECT name, coalesce((
+        SELECT recorded_at FROM {runs} {by:runs_job}
+        WHERE namespace = :namespace AND job = name ORDER BY recorded_at DESC LIMIT 1 OFFSET :before_edge), 0) AS edge
+    FROM {jobs} WHERE namespace = :namespace AND name {in:jobs})
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
+FROM wanted CROSS JOIN {runs} {by:runs_job}
+WHERE namespace = :namespace AND job = wanted.name AND recorded_at >= wanted.edge
+
 -- due_jobs --  The jobs of one pool in the order of their instants, one more than asked for: the first that is not due.
 SELECT name, version, CASE WHEN due_at <= :now THEN definition END, CASE WHEN due_at <= :now THEN state END, due_at,
        (SELECT min(max(b.due_at, b.blocked_until)) FROM {jobs} b

@@ -123,11 +123,12 @@ class Chromium:
         context.close()
         return state
 
-    def findings(self, page: Any, rules: Sequence[str] = RULES) -> list[str]:
-        """Return what axe finds on a page, by sets of rules or by single ones."""
+    def findings(self, page: Any, rules: Sequence[str] = RULES, *, within: str = "html") -> list[str]:
+        """Return what axe finds on a page or in a part of it, by sets of rules or by single ones."""
         if page.evaluate("typeof axe === 'undefined'"):
             page.evaluate(self.axe)
-        told = page.evaluate("rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", list(rules))
+        run = "([part, rules]) => axe.run(part, {runOnly: rules, resultTypes: ['violations']})"
+        told = page.evaluate(run, [within, list(rules)])
         return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}" for one in told["violations"]]
 
 

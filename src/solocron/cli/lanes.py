@@ -19,7 +19,7 @@ __all__ = ["PLAIN_MARKS", "SHAPES", "LaneMarks", "draw_lanes", "lane_marks"]
 
 _LONGEST_NAME = 28
 _FEWEST_COLUMNS = 20
-_STATES = {"silent": " silent", "dead": " dead", "ended": " ended", "gone": " gone"}
+_STATES = {"silent": " silent", "dead": " dead", "ended": " ended", "gone": " gone", "queue": " queue"}
 _STEPS = (10, 30, 60, 300, 600, 1_800, 3_600, 4 * 3_600, 86_400)
 _LABEL = 9
 

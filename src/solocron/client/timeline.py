@@ -7,7 +7,7 @@ from typing import Literal
 
 from solocron.client.columns import Columns
 from solocron.client.job_documents import JobDocuments
-from solocron.client.run_lookup import running_views
+from solocron.client.run_lookup import offered_views, running_views
 from solocron.clock import SECOND, from_us, to_us
 from solocron.errors import InvalidError
 from solocron.model.documents.scoped_pause import KeptBack, kept_back
@@ -64,7 +64,8 @@ class Timeline:
         held = running_views(jobs, sessions, now)
         ended, oldest = self._ended(to_us(start), min(to_us(end), now + 1), limit, now)
         known = {(view.run, view.attempt) for view in ended}
-        running = [view for view in held if (view.run, view.attempt) not in known and _begun(view) < end]
+        open_now: list[RunView] = [*held, *offered_views(jobs)]
+        running = [view for view in open_now if (view.run, view.attempt) not in known and _begun(view) < end]
         attempts = [*running, *ended]
         nodes = [NodeView.of(one, now=now) for one in sessions if from_us(one.started_at) < end and one.pools]
         takeovers = takeovers_of(attempts)

@@ -13,6 +13,7 @@ from solocron.clock import from_us
 from solocron.doctor import Circumstances, examine, failed, unreachable
 from solocron.errors import ConflictError, EmptyStore
 from solocron.runtime import Threads
+from solocron.service.moments import apart
 from solocron.service.shown import scrubbed
 from solocron.stores.contract import Check
 
@@ -75,7 +76,8 @@ class Examination:
     def _examine(self) -> list[Check]:
         around = Circumstances()
         try:
-            return examine(self._client().store, Threads(), around)
+            with apart():
+                return examine(self._client().store, Threads(), around)
         except EmptyStore as error:
             return unreachable(str(error), around)
 

@@ -12,6 +12,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +35,7 @@ from solocron.service.health import Readiness
 from solocron.service.identity import KnownCaller, bearer, identify
 from solocron.service.live import EVENTS, Subscription
 from solocron.service.logins import Logins
+from solocron.service.moments import moment, of_one_moment
 from solocron.service.oidc import OidcVerifier
 from solocron.service.pages.forms import ProblemPage
 from solocron.service.pages.render import render as render_page
@@ -93,7 +95,8 @@ class Service:
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._clock = clock or SystemClock()
-        self._clients = clients if isinstance(clients, ServiceClients) else ServiceClients.of(clients)
+        given = clients if isinstance(clients, ServiceClients) else ServiceClients.of(clients)
+        self._clients = replace(given, reading=of_one_moment(given.reading))
         self._tokens = tokens
         features = {Feature.TICK: ticking is not None, Feature.CODE: codes is not None, Feature.LIVE: live}
         self._table = table = tuple(one for one in table if one.needs is None or features[one.needs])
@@ -231,6 +234,7 @@ class Service:
             response = sealed(head, self._respond(admission, body))
             if admission.route.writes:
                 self._parts.forget()
+                self._board.forget()
                 self.watcher.hasten()
             return response
         except ProblemError as problem:
@@ -299,8 +303,15 @@ class Service:
         )
         if route.shared and head.header("solocron-part") == "main":
             part = (head.base, head.path, head.query, call.operates, call.sees_values)
-            return self._parts.get(part, lambda: _response(route.handler(call), head))
-        return _response(route.handler(call), head)
+            return self._parts.get(part, lambda: self._answered(route, call))
+        return self._answered(route, call)
+
+    def _answered(self, route: Route, call: ApiCall) -> Response:
+        """Let the handler of a route answer; whatever it reads twice, and for a page the board knows, is read once."""
+        if route.writes:
+            return _response(route.handler(call), call.head)
+        with moment(self._board.known() if route.page else {}):
+            return _response(route.handler(call), call.head)
 
 
 def _is_browsing(head: RequestHead) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +20,9 @@ from solocron.client.timeline import LaneKind
 from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
-from solocron.stores.contract import Store
+from solocron.service.moments import apart
+from solocron.service.shown import scrubbed
+from solocron.stores.contract import Blocked, Store
 from solocron.stores.paging import find_session
 from solocron.views import (
     AccountingView,
@@ -101,7 +103,8 @@ class Reads:
         """Return the milliseconds of one question to the store, asked every ten seconds however many want to know."""
         begun = time.monotonic()
         if self._trip is None or begun - self._trip[0] >= _TRIP_KEPT:
-            self._store.clock()
+            with apart():
+                self._store.clock()
             self._trip = (begun, round((time.monotonic() - begun) * 1000, 3))
         return self._trip[1]
 
@@ -116,6 +119,10 @@ class Reads:
     def first_created(self) -> datetime | None:
         """Return when the oldest job was made; None if there is none."""
         return self._client.first_created()
+
+    def set_aside(self) -> list[Blocked]:
+        """Return the documents that are set aside because they fail on their own."""
+        return [replace(one, reason=scrubbed(one.reason)) for one in self._store.blocked()[:_NAMES]]
 
     def to_come(self, end: datetime) -> list[ToComeView]:
         """Return the slots from now to an instant, or the first ones after it."""
@@ -178,6 +185,10 @@ class Reads:
     def runs(self, wanted: WantedRuns, *, limit: int, before: RunCursor | None) -> RunPage:
         """Return a page of runs, newest first."""
         return self._client.run_page(wanted, limit=limit, before=before, scan=_SCAN)
+
+    def newest_runs(self, jobs: Sequence[str], limit: int) -> dict[str, tuple[RunView, ...]]:
+        """Return the newest runs of each of these jobs."""
+        return self._client.newest_runs(jobs, limit)
 
     def run(self, id: str) -> tuple[RunView, list[RunView], list[StepView]]:
         """Return the last attempt of a run, all its attempts, and its steps."""

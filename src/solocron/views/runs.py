@@ -58,6 +58,8 @@ class RunView:
     stopping_since: datetime | None = None
     stuck: bool = False
     """True if its body still runs more than a lease after it was asked to stop."""
+    carrier: str | None = None
+    """The queue in which its message waits, while no worker has picked it up."""
 
     @property
     def id(self) -> str:
@@ -126,6 +128,7 @@ class RunView:
             shard=None if waiting_run.shard is None else str(waiting_run.shard),
             asked_by=waiting_run.asked_by,
             note=waiting_run.note,
+            carrier=None if where is None or waiting_run.offer is None else waiting_run.offer.carrier,
         )
 
     def held(self, hold: Hold, *, lease: int | None, now: int) -> RunView:

@@ -60,11 +60,11 @@ class MarkView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneView:
-    """What one node, or one job, did."""
+    """What one node, or one job, did; or what waits in one queue."""
 
     name: str
     state: str | None
-    """Of the node's latest session; None for a job."""
+    """Of the node's latest session; `queue` for a queue, None for a job."""
     bars: tuple[BarView, ...]
     marks: tuple[MarkView, ...]
 
@@ -147,11 +147,16 @@ def takeovers_of(attempts: Sequence[RunView]) -> tuple[TakeoverView, ...]:
 def lanes_of(
     by: str, nodes: Sequence[NodeView], attempts: Sequence[RunView], takeovers: Iterable[TakeoverView]
 ) -> tuple[LaneView, ...]:
-    """Return a lane for each node, live ones first, or for each job."""
+    """Return a lane for each node, live ones first, then for each queue in which messages wait; or for each job."""
     taken = {(one.run, one.attempt + 1): one.lost_fence for one in takeovers}
     bars: dict[str, list[BarView]] = defaultdict(list)
+    queued: dict[str, list[BarView]] = defaultdict(list)
     for one in sorted(attempts, key=lambda one: (one.claimed_at or one.slot, one.run)):
-        bars[one.job if by == "job" else one.node or ""].append(_bar(one, taken.get((one.run, one.attempt))))
+        bar = _bar(one, taken.get((one.run, one.attempt)))
+        if one.carrier is not None and by != "job":
+            queued[one.carrier].append(bar)
+        else:
+            bars[one.job if by == "job" else one.node or ""].append(bar)
     if by == "job":
         return tuple(LaneView(name=name, state=None, bars=tuple(bars[name]), marks=()) for name in sorted(bars))
     sessions: dict[str, list[NodeView]] = defaultdict(list)
@@ -166,8 +171,9 @@ def lanes_of(
         )
         for name in {*sessions, *bars} - {""}
     ]
-    order = {"live": 0, "silent": 1, "dead": 2, "ended": 3}
-    return tuple(sorted(lanes, key=lambda lane: (order.get(lane.state or "", 4), lane.name)))
+    lanes += [LaneView(name=name, state="queue", bars=tuple(some), marks=()) for name, some in queued.items()]
+    order = {"live": 0, "queue": 1, "silent": 2, "dead": 3, "ended": 4}
+    return tuple(sorted(lanes, key=lambda lane: (order.get(lane.state or "", 5), lane.name)))
 
 
 def _time_of(mark: MarkView) -> datetime:

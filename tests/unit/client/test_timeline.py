@@ -12,8 +12,9 @@ from solocron import InvalidError
 from solocron.client import Client
 from solocron.clock import SECOND, from_us
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Hold, Pause
-from solocron.model.documents.run import Status
+from solocron.model.documents.job import Hold, Pause, WaitingRun
+from solocron.model.documents.offer import Offer
+from solocron.model.documents.run import Origin, Status
 from solocron.model.documents.session import Life, RefusedEnd, SelfReport, Session
 from solocron.stores.contract import Store
 from solocron.stores.url import make_store
@@ -154,3 +155,26 @@ def test_an_instant_without_a_zone_is_refused(store: Store) -> None:
     now = from_us(store.clock())
     with pytest.raises(InvalidError, match="no time zone"):
         Client(store).timeline((now - timedelta(hours=1)).replace(tzinfo=None), now)
+
+
+def waiting(now: int) -> WaitingRun:
+    offer = Offer(carrier="celery", since=now - 2 * MINUTE, until=now + MINUTE)
+    return WaitingRun(run="q@1", slot=now - 3 * MINUTE, origin=Origin.SCHEDULE, ready_at=now + MINUTE, offer=offer)
+
+
+def test_a_message_that_waits_is_in_the_lane_of_its_queue(store: Store) -> None:
+    """Below the live nodes and above the dead ones; in lanes by job it is in that of its job."""
+    now = story(store)
+    put(store, job("q", definition=replace(HOURLY, run_in="celery", hand_over={}), waiting_runs=(waiting(now),)))
+    lanes = read(store, now).lanes
+    assert [(lane.name, lane.state) for lane in lanes] == [("a", "live"), ("celery", "queue"), ("c", "ended")]
+    (bar,) = lanes[1].bars
+    assert (bar.job, bar.status, bar.node, bar.start, bar.end) == (
+        "q",
+        "offered",
+        None,
+        from_us(now - 3 * MINUTE),
+        None,
+    )
+    (lane,) = (lane for lane in read(store, now, lanes="job").lanes if lane.name == "q")
+    assert [bar.status for bar in lane.bars] == ["offered"]

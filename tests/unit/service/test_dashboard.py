@@ -11,11 +11,13 @@ import pytest
 
 from solocron import Scheduler
 from solocron.client import Client
+from solocron.model.change import Change, Kind
 from solocron.service.handle import Service
 from solocron.service.pages.assets import static_files, static_hash
 from solocron.service.pages.overview import arguments_of, span_of
 from solocron.service.roles import Role
 from solocron.service.routes import ROUTES
+from solocron.stores.contract import Named
 from solocron.stores.url import make_store
 from tests.unit.cli.kit import Shop
 from tests.unit.service.browsing import HTML, SENT, Browser, form_of
@@ -300,3 +302,43 @@ def test_every_page_is_shown_below_a_base_path(own: World) -> None:
         found = own.service.handle(replace(head, base="/a/b"))
         assert found.status in (200, 303), found.body
         assert b'href="/jobs' not in found.body
+
+
+@pytest.mark.parametrize("address", ["/jobs/report", "/jobs", "/api/v1/jobs/report", "/api/v1/jobs"])
+def test_a_page_that_shows_a_pause_is_told_when_it_is_gone_although_no_pass_has_seen_it(
+    own: World, browser: Browser, address: str
+) -> None:
+    """From Python and without an author: neither an act nor the number of paused jobs tells it."""
+    watcher = own.service.watcher
+    watcher.look(at_once=True)
+    own.shop.scheduler.pause("report")
+    assert b"ause" in browser.get(address, accept="*/*").response.body
+    own.shop.scheduler.resume("report")
+    before = watcher.changes.position
+    watcher.look(at_once=True)
+    changes, _ = watcher.changes.since(before)
+    assert "job:report" in {topic for one in changes or () for topic in one.topics}
+
+
+def test_what_is_set_aside_is_told_where_one_looks_and_tried_again_by_its_form(own: World, browser: Browser) -> None:
+    def breaks(doc: object, now: int) -> Change:
+        raise ValueError("no such zone")
+
+    again = "/set-aside/job/report/unblock"
+    assert all(again not in browser.text(address) for address in ("/", "/jobs/report", "/doctor"))
+    store = own.shop.store
+    for _ in range(6):  # each time for twice as long: the last is minutes, whatever this machine does meanwhile
+        for aside in store.blocked():
+            store.shift_clock(aside.until - store.clock())
+        store.update(Named(Kind.JOB, ("report",)), breaks)
+    own.service._board.forget()  # a page may be half a second old
+    reader = Browser(own, Role.READ)
+    for address in ("/", "/jobs/report", "/doctor"):
+        shown = browser.text(address)
+        assert "no such zone" in shown, address
+        assert f'href="{again}" data-dialog' in shown, address
+        assert again not in reader.text(address), "a reader is told, and cannot act"
+    found = browser.send(browser.form(again))
+    assert (found.status, found.header("location")) == (303, "/doctor?done=unblocked")
+    assert list(store.blocked()) == []
+    assert audited(own)[0][:2] == ("unblock", "job report")

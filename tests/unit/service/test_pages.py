@@ -14,7 +14,7 @@ import pytest
 
 from solocron.service.draw.slots import SlotCell
 from solocron.service.pages.details import job_page, node_page
-from solocron.service.pages.fleet import by_node, ticks_of, window_of
+from solocron.service.pages.fleet import by_job, by_node, ticks_of, window_of
 from solocron.service.pages.links import Links
 from solocron.service.pages.lists import JobsAsked
 from solocron.service.pages.looks import looks_of
@@ -191,6 +191,22 @@ def test_a_silent_node_says_how_long_it_is_past_its_lease():
     common = {"runs": (), "to_come": (), "reading": UTC_READING, "links": LINKS}
     (lane,) = by_node(nodes=[node], window=window_of(NOW, 3_600), **common).lanes
     assert ("miss", "silent, 7 s past its lease") in lane.words
+
+
+def test_messages_that_wait_are_in_the_lane_of_their_queue_below_the_live_nodes():
+    nodes = [world.node_view("worker-x"), world.node_view("worker-y", state="dead", ended_at=NOW)]
+    said = "waits in celery since 03:10:00, not picked up"
+    waits = world.run_view(
+        "etl.load", at("03:00"), status="offered", node=None, claimed_at=None, started_at=None, finished_at=None,
+        carrier="celery", reason=said,
+    )  # fmt: skip
+    common = {"runs": (waits,), "to_come": (), "reading": UTC_READING, "links": LINKS, "window": window_of(NOW, 3_600)}
+    lanes = by_node(nodes=nodes, **common).lanes
+    assert [lane.name for lane in lanes] == ["worker-x", "celery", "worker-y"]
+    assert lanes[1].words == (("", "queue, 1 message not picked up"),)
+    assert said in lanes[1].svg
+    (lane,) = by_job(**common).lanes
+    assert (lane.name, said in lane.svg) == ("etl.load", True)
 
 
 @pytest.mark.parametrize("seconds", [3_600, 6 * 3_600, 86_400, 7 * 86_400])

@@ -10,8 +10,10 @@ from solocron import Scheduler
 from solocron.client import Client
 from solocron.jobs.job_spec import JobSpec
 from solocron.service.handle import Service
+from solocron.service.moments import apart, moment
 from solocron.service.roles import Role
 from solocron.service.routes import API, ROUTES, Route
+from solocron.stores.contract import RecentSessions
 from solocron.stores.sql.sqlite.store import SQLiteStore
 from solocron.stores.url import make_store
 from tests.unit.service.kit import World, path_of, query_of, tokens
@@ -118,3 +120,72 @@ def test_limits_calendars_and_backfills_cost_what_they_show(filled: tuple[World,
         before = store.statements["all_jobs"]
         assert world.ask(API + path, role=Role.READ).status == 200
         assert store.statements["all_jobs"] == before, path
+
+
+OF_A_PAGE = 6
+GLANCE = 16
+"""Statements of the glance, which all pages of a moment share: at most twice a second, however many readers."""
+PAGES_AT_MOST = {"/": 3}
+"""Where a page may do with fewer."""
+FIRST_TIME = {
+    "/": 8 + 6, "/accounting": 1, "/limits": 2, "/calendars": 2, "/calendars/{calendar}": 2,
+    "/doctor": 17, "/doctor/repair": 17,
+}  # fmt: skip
+"""What is read beside that once in a while, and kept: closed hours, jobs in pages, a pass of the doctor."""
+AGAIN = 5
+"""What a page has read before the glance, which reads it again: sessions, pauses, alarms, holds, due jobs."""
+PAGES = [one for one in ROUTES if one.page and one.method == "GET" and one.access in ("read", "operate")]
+
+
+@pytest.mark.parametrize("route", PAGES, ids=lambda route: route.path)
+def test_a_page_stays_within_its_statements_beside_the_glance(
+    filled: tuple[World, SQLiteStore], route: Route, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = ("board.glance._FRESH", "board.watcher._EVERY", "board.watcher._EVERY_WHEN_SLOW", "examination._KEPT")
+    for patience in slow:  # however slow this machine is
+        monkeypatch.setattr(f"solocron.service.{patience}", 600.0)
+    world, store = filled
+    budget, more = PAGES_AT_MOST.get(route.path, OF_A_PAGE), FIRST_TIME.get(route.path, 0)
+    names = world.names | {"kind": "job", "document": "invoices", "lock": "till"}
+    world.service.watcher.look(at_once=True)
+    world.service._board.glance()  # counts the closed hours, which are kept
+
+    def cost() -> int:
+        before = store.statements.copy()
+        answer = world.ask(path_of(route, names), role=Role.OPERATE, query=query_of(route), accept="text/html")
+        assert answer.status in (200, 303, 404)
+        return (store.statements - before).total()
+
+    world.service._board.forget()
+    assert cost() <= budget + more + GLANCE + AGAIN
+    assert cost() <= budget, "the glance is known"
+
+
+def test_the_glance_reads_everything_once(filled: tuple[World, SQLiteStore]) -> None:
+    """The status, the number of jobs that are not well and the worst of them need the same sessions, pauses, holds."""
+    world, store = filled
+    world.service._board.glance()
+    world.service._board.forget()
+    before = store.statements.copy()
+    world.service._board.glance()
+    counted = store.statements - before
+    assert counted.total() <= GLANCE, counted
+    for kind in ("sessions", "held_by_any_jobs", "named_documents", "count_jobs", "marked_jobs", "blocked"):
+        assert counted[kind] <= 1, counted
+
+
+def test_two_parts_of_a_page_that_ask_for_the_same_get_one_read_and_the_next_page_another(
+    filled: tuple[World, SQLiteStore],
+) -> None:
+    world, store = filled
+    client = world.service._clients.reading()
+    wanted = RecentSessions(None)
+    before = store.statements.copy()
+    with moment():
+        assert client.store.read(wanted) is client.store.read(wanted)
+        assert client.store.clock() == client.store.clock()
+        with apart():
+            client.store.read(wanted)
+            client.store.read(wanted)
+    client.store.read(wanted)
+    assert (store.statements - before)["sessions"] == 1 + 2 + 1

@@ -14,6 +14,7 @@ from solocron.errors import StoreUnavailable
 from solocron.model.documents.session import RefusedEnd, SelfReport
 from solocron.service.board.changes import MOST_JOBS, Changes, Position, SeenRun, told
 from solocron.service.board.watcher import QUIET, Watcher
+from solocron.service.moments import of_one_moment
 from solocron.stores.paging import sessions_since
 from solocron.testing.conformance.kit import put
 from tests.unit.cli.kit import Shop
@@ -41,13 +42,13 @@ class Watched:
         self.shop: Shop = open_shop()
         self.time = Time()
         self.client = Client(self.shop.store)
-        self.watcher = Watcher(lambda: self.client, clock=self.time)
+        self.watcher = Watcher(of_one_moment(lambda: self.client), clock=self.time)
         self.watcher.look()
         self.position = self.watcher.changes.position
 
-    def looks(self, passes: int = 1) -> None:
+    def looks(self, passes: int = 1, *, every: float = 10) -> None:
         for _ in range(passes):
-            self.time.now += 10
+            self.time.now += every
             self.watcher.look()
 
     def news(self, wanted: frozenset[str] = ALL) -> dict[str, Any] | None:
@@ -105,6 +106,47 @@ def test_a_pause_by_another_process_concerns_the_job(watched: Watched) -> None:
     assert news is not None
     assert {"jobs", "job:report"} <= set(news["topics"])
     assert "job:invoices" not in news["topics"]
+
+
+def test_a_pause_that_was_shown_and_is_gone_before_the_next_pass_is_told_at_that_pass(watched: Watched) -> None:
+    """Without an author there is no act on record, and the number of paused jobs is as it was."""
+    watched.looks(6)
+    for turn in range(6):
+        watched.shop.scheduler.pause("report")
+        watched.watcher.note_shown([watched.client.get_job("report")])
+        watched.shop.scheduler.resume("report")
+        watched.looks()
+        assert watched.news() == {"topics": ["job:report", "jobs"], "runs": []}, turn
+        watched.watcher.note_shown([watched.client.get_job("report")])
+        watched.looks(6)
+        assert watched.news() is None, "what is shown is so"
+
+
+def test_a_pause_that_follows_another_is_told_to_a_page_that_showed_the_one_between(watched: Watched) -> None:
+    watched.shop.scheduler.pause("report", note="the first")
+    watched.looks(6)
+    watched.news()
+    for _ in range(2):
+        watched.shop.scheduler.resume("report")
+        watched.shop.scheduler.pause("report", note="another")
+        watched.watcher.note_shown([watched.client.get_job("report")])
+    watched.looks()
+    assert watched.news() == {"topics": ["job:report", "jobs"], "runs": []}
+
+
+def test_of_very_many_paused_jobs_only_the_names_are_read(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solocron.service.board.watcher._READ", 0)
+    watched.shop.scheduler.pause("report")
+    watched.looks(SIX_SECONDS)
+    assert watched.news() == {"topics": ["job:report", "jobs"], "runs": []}
+    watched.watcher.note_shown([watched.client.get_job("report")])
+    watched.looks(6)
+    assert watched.news() is None
+    watched.shop.scheduler.resume("report")
+    watched.watcher.note_shown([watched.client.get_job("report")])
+    watched.shop.scheduler.pause("report")
+    watched.looks()
+    assert watched.news() == {"topics": ["job:report", "jobs"], "runs": []}, "it was shown as free"
 
 
 def test_an_act_on_record_concerns_its_job_within_seconds(watched: Watched) -> None:
@@ -177,9 +219,13 @@ def test_a_pass_is_made_once_however_many_ask_and_costs_two_statements_a_second(
         for _ in range(100):
             watched.watcher.look()
         assert store.statements.total() - before == cost
-    before = store.statements.total()
-    watched.looks(12)  # of 2 s each
-    assert (store.statements.total() - before) / 24 <= 2
+    for paused in (False, True):
+        if paused:
+            watched.shop.scheduler.pause("report")
+            watched.looks(12)
+        before = store.statements.total()
+        watched.looks(12, every=2)
+        assert (store.statements.total() - before) / 24 <= 2, paused
 
 
 def test_a_caller_that_comes_while_another_looks_does_not_wait(

@@ -94,6 +94,7 @@ def jobs(call: ApiCall) -> Listing[JobView]:
     except NotFoundError as error:
         raise bad_cursor(str(error)) from error
     following = None if page.next is None else make_cursor(page.next, call.path, given)
+    call.watcher.note_shown(page.jobs)
     return Listing(items=tuple(map(shown_job, page.jobs)), next=following, as_of=call.reads.now())
 
 
@@ -102,6 +103,7 @@ def job(call: ApiCall) -> JobAnswer:
     name = call.names["job"]
     found = call.reads.read_job(name)
     view = shown_job(found.view(), values=call.sees_values and "payload" in call.given["include"])
+    call.watcher.note_shown([view])
     copied: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(JobView)}
     try:
         schedule = found.schedule()

@@ -5,21 +5,24 @@ Everything here is bounded, and read again from the store at will.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
+from typing import Any, TypeVar
 
 from solocron.client.job_listing import WantedJobs
-from solocron.client.run_listing import WantedRuns
 from solocron.clock import SECOND
 from solocron.service.board.counting import FirstCount, StillCounting
+from solocron.service.moments import lasting, moment
 from solocron.service.pages.fates import fates_of_runs
 from solocron.service.pages.slots import SlotFate
 from solocron.service.reads import Reads, StatusAnswer
 from solocron.views import JobView
 
 __all__ = ["LATE", "Board", "Glance"]
+
+T = TypeVar("T")
 
 LATE = 5 * SECOND
 """Microseconds after which a page says of a job that is due and not claimed that it is late."""
@@ -33,8 +36,6 @@ _ILL = frozenset(["stuck", "failing", "late"])
 _ORPHANED = frozenset(["orphaned"])
 _STRIP = 30
 _STRIPS_KEPT = 2_000
-_STRIPS_WITHIN = 0.15
-"""Seconds that one page spends on strips; those that are not read yet come with the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,8 @@ class Board:
         self._lock = Lock()
         self._glance: Glance | None = None
         self._until = 0.0
+        self._read: Mapping[Hashable, Any] = {}
+        self._kept: dict[Hashable, Any] = {}
         self._strips: dict[str, tuple[object, tuple[SlotFate, ...]]] = {}
 
     def glance(self) -> Glance:
@@ -78,10 +81,26 @@ class Board:
             begun, known = self._clock(), self._position()
             # A page that was told of a change must not be shown what was before it.
             if self._glance is None or begun >= self._until or known != self._known:
-                self._glance, self._known = self._look(), known
+                with moment() as read:
+                    self._glance, self._known = self._look(), known
+                self._read, self._kept = lasting(read), {}
                 took = self._clock() - begun
                 self._until = begun + took + max(_FRESH, _SHARE * took)
             return self._glance
+
+    def known(self) -> Mapping[Hashable, Any]:
+        """Return what the last glance has read, as long as it is good: sessions, pauses, alarms, what is held."""
+        good = self._clock() < self._until and self._position() == self._known
+        return self._read if good else {}
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for this key since the last glance; make it if it was not. Keys are few."""
+        self.glance()
+        kept = self._kept
+        if key not in kept:
+            kept[key] = make()
+        found: T = kept[key]
+        return found
 
     def glance_if_counted(self) -> Glance | None:
         """Return the namespace as it was a moment ago, or None for a page that can do without it so far."""
@@ -112,22 +131,24 @@ class Board:
 
     def strips(self, jobs: Iterable[JobView]) -> dict[str, tuple[SlotFate, ...]]:
         """Return the last slots of jobs, oldest first; a job that has not changed is not read again."""
-        found, until = dict[str, tuple[SlotFate, ...]](), self._clock() + _STRIPS_WITHIN
-        for job in jobs:
-            state = (
+        states = {
+            job.name: (
                 job.cursor,
                 job.last_slot,
                 job.last_status,
                 tuple((run.run, run.attempt) for run in job.running),
                 job.waiting,
             )
-            known = self._strips.get(job.name)
-            if (known is None or known[0] != state) and self._clock() < until:
-                page = self._reads.runs(WantedRuns(job=job.name), limit=_STRIP * 2, before=None)
-                known = (state, fates_of_runs(page.runs)[-_STRIP:])
-                if len(self._strips) >= _STRIPS_KEPT:
-                    self._strips.clear()
-                self._strips[job.name] = known
-            if known is not None:
-                found[job.name] = known[1]
+            for job in jobs
+        }
+        kept = {name: self._strips.get(name) for name in states}  # another request may empty it meanwhile
+        found = {name: one[1] for name, one in kept.items() if one is not None and one[0] == states[name]}
+        changed = [name for name in states if name not in found]
+        if not changed:
+            return found
+        if len(self._strips) + len(changed) > _STRIPS_KEPT:
+            self._strips.clear()
+        for name, runs in self._reads.newest_runs(changed, _STRIP * 2).items():
+            found[name] = fates_of_runs(runs)[-_STRIP:]
+            self._strips[name] = (states[name], found[name])
         return found

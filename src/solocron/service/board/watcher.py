@@ -1,9 +1,9 @@
 """`Watcher`: looks at the store for all who look at the service, and numbers what has changed.
 
 One pass serves every open page. It is bounded: the holds, at most 200 records, the slots of jobs in which something
-happened; by turns the last acts, how many jobs there are, and the nodes; at every sixth pass the alarms, and the slots
-of three more jobs. A pass that takes long makes the next one later. Nothing here runs by itself: an adapter calls
-`look` for as long as it has readers, so that a service that no client looks at asks nothing.
+happened; by turns the last acts, how many jobs there are, and the nodes; at every sixth pass the alarms, which jobs are
+kept back, and the slots of three more jobs. A pass that takes long makes the next one later. Nothing here runs by
+itself: an adapter calls `look` for as long as it has readers, so that a service that no client looks at asks nothing.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from threading import Lock
 
 from solocron.client import Client
 from solocron.client.hour_counts import HOUR
-from solocron.clock import SECOND
+from solocron.clock import SECOND, to_us
 from solocron.errors import EmptyStore, SolocronError
 from solocron.model.change import Kind
 from solocron.model.documents import audit
 from solocron.model.documents.alarm import is_open
+from solocron.model.documents.job import Job
 from solocron.model.documents.run import Record, job_of
 from solocron.model.documents.session import is_live
 from solocron.service.board.accounting import HOURS, AccountingBoard
 from solocron.service.board.changes import Changes, SeenRun
+from solocron.service.moments import moment
 from solocron.stores.contract import All, Mark, Query, Store
-from solocron.stores.paging import iter_documents, read_documents, read_held, sessions_since
+from solocron.stores.paging import iter_documents, read_documents, read_held, read_jobs, sessions_since
+from solocron.views import JobView
 
 __all__ = ["QUIET", "Watcher"]
 
@@ -41,11 +44,20 @@ _FIRST_PASS = 5.0
 _RECORDS = 200
 _ACTS = 20
 _MARKED = 1_000
+_READ = 100
+"""Jobs that are kept back whose documents are read, to see one pause follow another; of more, only the names."""
 _OVERLAP = 5 * SECOND
 """Microseconds that each pass looks back behind the last: commits become visible out of order."""
 _REMEMBERED = 5_000
 _ROUND = 6
 """Passes after which every part was read: the acts, the numbers of jobs and the nodes in two of them."""
+
+
+_Kept = tuple[int | None, bool]
+"""How a job is kept back: since when it is paused, if it is, and whether it is enabled."""
+_FREE: _Kept = (None, True)
+_MANY: _Kept = (0, False)
+"""Of one among too many: it is kept back."""
 
 
 class Watcher:
@@ -64,6 +76,8 @@ class Watcher:
         self._ended: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._running: dict[tuple[str, int], SeenRun] = {}
         self._parts: dict[str, Mapping[str, Hashable]] = {}
+        self._shown: dict[str, _Kept] = {}
+        self._shown_lock = Lock()
         self._codes: frozenset[tuple[str, int | None, str]] = frozenset()
         self._deployed = False
         self.changes = Changes(lambda: secrets.token_hex(4))
@@ -101,7 +115,8 @@ class Watcher:
         if fresh:
             self._begin()
         try:
-            self._pass(told=not fresh)
+            with moment():  # its own: a request that lets it look goes on in that of its page
+                self._pass(told=not fresh)
             self._answered(True)
         except EmptyStore:  # the page says so; it is no fault, and may last
             self._answered(False)
@@ -115,6 +130,19 @@ class Watcher:
         pause = _EVERY_WHEN_SLOW if ended - begun > _SLOW else _EVERY
         self._next = ended + pause
         return pause
+
+    def note_shown(self, jobs: Iterable[JobView]) -> None:
+        """Look at the next pass whether these jobs are still kept back as readers are shown now.
+
+        A pause that comes and goes between two passes leaves nothing that a pass could find. A page that was made in
+        between shows it, and would for long: so what is shown and was not known is compared with what is found next.
+        """
+        known = self._parts.get("marks", {})
+        found = {job.name: _shown(job) for job in jobs}
+        with self._shown_lock:
+            self._shown.update({name: one for name, one in found.items() if _differ(known.get(name, _FREE), one)})
+            while len(self._shown) > _MARKED:
+                del self._shown[next(iter(self._shown))]
 
     def hasten(self) -> None:
         """Let the next pass be due: this process has changed something."""
@@ -134,7 +162,7 @@ class Watcher:
     def _pass(self, *, told: bool) -> None:
         self._store.open(read_only=True)  # a store that is not there yet is not made by looking
         turn, first = self._passes % _ROUND, not self._passes
-        if not turn:
+        if not self._passes % (2 * _ROUND):
             asked = self._clock()
             self._time = (self._store.clock(), asked)
         topics, runs, more = self._runs()
@@ -144,6 +172,8 @@ class Watcher:
         if first or turn % 3 == 1:
             found, moved = self._jobs(marks=turn == 4)
             topics, more = topics | found, more or moved
+        elif self._shown:
+            topics |= self._kept_back()
         if first or turn % 3 == 2:
             found, deployed = self._nodes()
             topics, more = topics | found, more or deployed
@@ -230,13 +260,21 @@ class Watcher:
             self.accounting.list_anew()
             self._client().forget_jobs()
         kept = {"": (counted.marked[Mark.PAUSED], counted.marked[Mark.DISABLED])}
-        jobs = self._marked() if self._changed("kept back", kept) or marks else set[str]()
-        return ({"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()), bool(came and self._passes)
+        look = self._changed("kept back", kept) or self._shown or (marks and any(kept[""]))
+        return (self._kept_back() if look else set()), bool(came and self._passes)
 
-    def _marked(self) -> set[str]:
-        """Return the jobs that are kept back and were not, or the other way round."""
-        marked = dict.fromkeys(self._store.marked(Mark.PAUSED | Mark.DISABLED, limit=_MARKED))
-        return self._changed("marks", marked)
+    def _kept_back(self) -> set[str]:
+        """Return the topics of jobs that are not kept back as they were, or as readers were shown."""
+        with self._shown_lock:
+            shown, self._shown = self._shown, {}
+        names = self._store.marked(Mark.PAUSED | Mark.DISABLED, limit=_MARKED)
+        known = self._parts.get("marks", {})
+        marked: dict[str, Hashable] = {name: known.get(name, _MANY) for name in names}
+        if len(names) <= _READ and (shown.keys() & marked.keys() or _MANY in marked.values()):
+            marked |= {job.name: _kept(job) for job in read_jobs(self._store, names)}
+        jobs = self._changed("marks", marked)
+        jobs |= {name for name, one in shown.items() if _differ(marked.get(name, _FREE), one)}
+        return {"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()
 
     def _account(self, topics: set[str], *, go_on: bool) -> set[str]:
         """Compare some jobs, those in which something happened first; with `go_on` also some of the others."""
@@ -257,6 +295,18 @@ def _differences(
     known: Iterable[tuple[str, Hashable]], found: Iterable[tuple[str, Hashable]]
 ) -> frozenset[tuple[str, Hashable]]:
     return frozenset(known) ^ frozenset(found)
+
+
+def _kept(job: Job) -> _Kept:
+    return None if job.paused is None else job.paused.at, job.definition.enabled
+
+
+def _differ(known: Hashable, shown: _Kept) -> bool:
+    return known != shown and not (known == _MANY and shown != _FREE)
+
+
+def _shown(job: JobView) -> _Kept:
+    return None if job.paused is None else to_us(job.paused.at), job.enabled
 
 
 def _seen(record: Record) -> SeenRun:

@@ -10,6 +10,7 @@ from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import WantedRuns
 from solocron.clock import to_us
 from solocron.errors import EmptyStore, InvalidError, NotFoundError
+from solocron.model.change import Kind
 from solocron.schedules import dst_notes, lint
 from solocron.service.api.runs import read_run_cursor
 from solocron.service.board.glance import LATE
@@ -24,6 +25,7 @@ from solocron.service.pages.spans import SlotsSpan
 from solocron.service.pages.why import why_page
 from solocron.service.paging import make_cursor
 from solocron.service.shown import shown_job, shown_run
+from solocron.stores.contract import Blocked
 from solocron.views import JobView, RunView, SlotView, WhyView
 
 __all__ = ["job", "jobs", "why"]
@@ -57,6 +59,7 @@ def jobs(call: ApiCall) -> ShownPage:
     except EmptyStore:
         numbers, found = (0, 0), JobPage(())
     shown = tuple(map(shown_job, found.jobs))
+    call.watcher.note_shown(shown)
     strips = call.board.strips(shown)
     page = jobs_page(
         shown,
@@ -87,6 +90,7 @@ def job(call: ApiCall) -> ShownPage:
     given, name = call.given, call.names["job"]
     found = call.reads.read_job(name)
     view = shown_job(found.view())
+    call.watcher.note_shown([view])
     look = Look.at(call, own=view.zone)
     reading, now = look.reading, look.reading.now
     upcoming = _upcoming(found, view)
@@ -106,7 +110,7 @@ def job(call: ApiCall) -> ShownPage:
     table = call.reads.runs(WantedRuns(job=name, statuses=_FILTERS[given["status"] or ""]), limit=_ROWS, before=before)
     older = None if table.next is None else look.here(cursor=make_cursor(str(table.next), call.path, filters))
     refused = refused_of(call, (*attempts, *table.runs))
-    audit = call.reads.audit_of(name)
+    audit, aside = call.reads.audit_of(name), _aside(call, name)
     page = job_page(
         view,
         fates=fates,
@@ -129,10 +133,11 @@ def job(call: ApiCall) -> ShownPage:
         skipped=sum(one.status == "skipped" and view.paused is not None and one.slot > view.paused.at for one in slots),
         lease_s=_lease_of(call),
         backfills=backfill_entries(found.backfills, reading, look.links),
+        aside=aside,
         audit=audit,
         here=look.here,
     )
-    return look.screen(page, view, slots, table.runs, attempts, refused, told, audit, topics=f"job:{name}")
+    return look.screen(page, view, slots, table.runs, attempts, refused, told, audit, aside, topics=f"job:{name}")
 
 
 def why(call: ApiCall) -> ShownPage:
@@ -194,6 +199,14 @@ def _attempts(call: ApiCall, slot: SlotView | None) -> list[RunView]:
 def _lease_of(call: ApiCall) -> float | None:
     glance = call.board.glance_if_counted()
     return None if glance is None else next((node.lease.total_seconds() for node in glance.status.nodes), None)
+
+
+def _aside(call: ApiCall, name: str) -> Blocked | None:
+    """Return what is known of a job whose document is set aside."""
+    glance = call.board.glance_if_counted()
+    if glance is None or name not in glance.status.blocked:
+        return None
+    return next((one for one in call.reads.set_aside() if (one.kind, one.name) == (Kind.JOB, name)), None)
 
 
 def _pairs(upcoming: list[datetime]) -> list[tuple[datetime, datetime | None]]:

@@ -41,8 +41,10 @@ def overview(call: ApiCall) -> ShownPage:
     page = call.reads.runs(WantedRuns(since=window.start), limit=_ATTEMPTS, before=None)
     nodes = call.reads.nodes(ended=True, since=window.start)
     sums, worst = _sums(call, reading.now), tuple(map(shown_job, glance.worst))
-    to_come = [SlotToCome(job=one.job, slot=one.slot) for one in call.reads.to_come(window.end)]
-    closed = call.reads.closed_alarms()
+    coming = call.board.kept(("to come", span), lambda: call.reads.to_come(window.end))
+    to_come = [SlotToCome(job=one.job, slot=one.slot) for one in coming]
+    closed = call.board.kept("closed", call.reads.closed_alarms)
+    aside = call.reads.set_aside() if status.blocked else []
     dense: tuple[DenseView, ...] = ()
     if page.next is not None:
         dense = call.reads.dense(window.start, min(one.finished_at or window.now for one in page.runs))
@@ -60,6 +62,7 @@ def overview(call: ApiCall) -> ShownPage:
             reading=reading,
             links=look.links,
             operates=call.operates,
+            aside=aside,
         ),
         reading=reading,
         links=look.links,
@@ -70,7 +73,7 @@ def overview(call: ApiCall) -> ShownPage:
         dense=dense,
     )
     drawn = [(run.run, run.attempt, run.status, run.finished_at) for run in page.runs]
-    return look.screen(made, sums, nodes, drawn, status.running, status.alarms, worst, to_come)
+    return look.screen(made, sums, nodes, drawn, status.running, status.alarms, worst, to_come, aside)
 
 
 def unaccounted(call: ApiCall) -> ShownPage:
@@ -90,7 +93,7 @@ def _counting(error: StillCounting) -> CountingPage:
 
 def _sums(call: ApiCall, now: datetime) -> Sums:
     """Return the accounting as the API tells it."""
-    told = all_accounting(call)
+    told = call.board.kept("accounting", lambda: all_accounting(call))
     hours = {one.hour: one.counts for one in told.by_hour}
     open_hour = now.replace(minute=0, second=0, microsecond=0)
     return Sums(

@@ -11,6 +11,7 @@ from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages.audit import audit_page
 from solocron.service.pages.listing import alarms_page, doctor_page
+from solocron.service.pages.looks import aside_entry
 from solocron.service.pages.shared import calendar_page, calendars_page, limits_page, locks_page
 from solocron.service.paging import make_cursor, read_cursor
 from solocron.service.shown import scrubbed
@@ -93,8 +94,9 @@ def audit(call: ApiCall) -> ShownPage:
 def doctor(call: ApiCall) -> ShownPage:
     """Show what the doctor finds."""
     look = Look.at(call)
-    checks = call.examination.look().checks
-    return look.screen(doctor_page(checks, links=look.links, operates=call.operates), checks)
+    checks, aside = call.examination.look().checks, _of(call.reads.set_aside)
+    entries = tuple(aside_entry(one, look.reading, look.links, call.operates) for one in aside)
+    return look.screen(doctor_page(checks, links=look.links, operates=call.operates, aside=entries), checks, aside)
 
 
 def _of(read: Callable[[], list[T]]) -> list[T]:

@@ -22,13 +22,14 @@ from solocron.service.pages.job import (
 )
 from solocron.service.pages.links import Links
 from solocron.service.pages.nodes import NodePage, node_badge, node_facts
-from solocron.service.pages.parts import Choices, ListEntry, TablePart, choose
+from solocron.service.pages.parts import Badge, Choices, ListEntry, TablePart, choose
 from solocron.service.pages.run import RunDetailPage, errors_of, run_acts, run_facts, run_window
 from solocron.service.pages.runs import runs_table
 from solocron.service.pages.slots import TO_COME, SlotFate, slots_part
 from solocron.service.pages.spans import SlotsSpan, shown_span
 from solocron.service.pages.story import story_of
 from solocron.service.pages.words import Reading, plural
+from solocron.stores.contract import Blocked
 from solocron.views import AuditView, JobView, NodeView, RunView, WhyView
 
 __all__ = ["job_page", "node_page", "run_page"]
@@ -60,6 +61,7 @@ def job_page(
     lease_s: float | None = None,
     backfills: tuple[ListEntry, ...] = (),
     audit: Sequence[AuditView] = (),
+    aside: Blocked | None = None,
     here: Callable[..., str],
 ) -> JobDetailPage:
     """Make the page of a job; `fates` oldest first, `attempts` are those of the chosen slot, `refused` of any.
@@ -74,15 +76,15 @@ def job_page(
     took, late = _percentiles(map(_took, history)), _percentiles(map(_late, history))
     return JobDetailPage(
         name=job.name,
-        state=state_of(job, reading.now),
+        state=state_of(job, reading.now) if aside is None else Badge(tone="fail", icon="warn", word="set aside"),
         schedule=job.schedule,
         zone=job.zone,
         expression=job.expression,
         about=f"pool {job.pool}" + ("" if job.revision is None else f" · revision {job.revision}"),
         place=job.place,
-        band=band_of(job, reading, skipped),
+        band=band_of(job, reading, skipped, aside),
         band_icon=band_icon(job),
-        acts=job_acts(job, links),
+        acts=job_acts(job, links, aside),
         facts=facts_of(job, reading=reading, links=links, took=took, late=late, accounted=_accounted(fates, span)),
         slots=slots_part(
             fates,

@@ -156,6 +156,10 @@ def by_node(
         for node in listed[:_MOST_LANES]
     ]
     labels = [_node_label(node, reading, links) for node in listed[:_MOST_LANES]]
+    live = sum(node.state == "live" for node in listed[:_MOST_LANES])
+    for name, waiting in sorted(_queues(runs).items(), reverse=True):  # below the live nodes
+        lanes.insert(live, Lane(name=name, bars=tuple(_bar(run, reading, links, _label) for run in waiting)))
+        labels.insert(live, (name, None, "", (("", f"queue, {plural(len(waiting), 'message')} not picked up"),), None))
     together = _columns(one for one in dense if one.node is None)
     if together:
         lanes.insert(0, Lane(name="all nodes", dense=together))
@@ -192,7 +196,7 @@ def by_job(
     """
     per_job = defaultdict(list)
     for run in runs:
-        if run.claimed_at:
+        if run.claimed_at or run.carrier:
             per_job[run.job].append(run)
     names = sorted(per_job)
     lanes = [
@@ -258,21 +262,30 @@ def _label(run: RunView) -> str:
 
 
 def _node(run: RunView) -> str:
-    return run.node or ""
+    return run.node or run.carrier or ""
+
+
+def _queues(runs: Iterable[RunView]) -> dict[str, list[RunView]]:
+    """Return the runs whose messages wait to be picked up, by queue."""
+    found: dict[str, list[RunView]] = defaultdict(list)
+    for run in runs:
+        if run.carrier is not None:
+            found[run.carrier].append(run)
+    return found
 
 
 def _bar(run: RunView, reading: Reading, links: Links, label: Callable[[RunView], str], *, slot: bool = False) -> Bar:
-    assert run.claimed_at is not None
+    start = run.claimed_at or run.slot
     end = "still running" if run.finished_at is None else f"to {reading.clock(run.finished_at)}"
-    status = run.status.replace("_", " ")
+    how = f"{run.node} · {reading.clock(start)} {end} · {run.status.replace('_', ' ')}"
     return Bar(
         run=run.run,
         attempt=run.attempt,
-        start=run.claimed_at,
+        start=start,
         end=run.finished_at,
         tone=tone_of(run.status),
         label=label(run),
-        title=f"{run.job} · attempt {run.attempt} · {run.node} · {reading.clock(run.claimed_at)} {end} · {status}",
+        title=f"{run.job} · attempt {run.attempt} · {run.reason if run.carrier else how}",
         href=links.run(run.run),
         slot=run.slot if slot else None,
     )

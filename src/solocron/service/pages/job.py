@@ -9,13 +9,16 @@ from typing import ClassVar
 
 from markupsafe import Markup
 
+from solocron.clock import from_us
 from solocron.duration import format_duration
+from solocron.model.change import Kind
 from solocron.service.draw.bars import DurationDot, draw_durations
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import ActLink, Badge, Choices, Fact, ListEntry, TablePart, badge_of, tone_of
 from solocron.service.pages.slots import SlotsPart
 from solocron.service.pages.story import StoryPart
 from solocron.service.pages.words import Reading, number, plural, span
+from solocron.stores.contract import Blocked
 from solocron.views import JobView, RunView
 
 __all__ = [
@@ -99,9 +102,12 @@ def state_of(job: JobView, now: datetime) -> Badge:
     return Badge(tone="ok", icon="ok", word="healthy")
 
 
-def band_of(job: JobView, reading: Reading, skipped: int | None = None) -> str:
+def band_of(job: JobView, reading: Reading, skipped: int | None = None, aside: Blocked | None = None) -> str:
     """Return why the job does not run at present, in a sentence; empty if it does."""
     said = []
+    if aside is not None:
+        until = reading.stamp(from_us(aside.until))
+        said.append(f"Set aside until {until}, because its document fails on its own: {aside.reason}.")
     if job.paused is not None:
         who = f"by {job.paused.by} " if job.paused.by else ""
         until = f" until {reading.stamp(job.paused.until)}" if job.paused.until else ""
@@ -123,14 +129,16 @@ def band_icon(job: JobView) -> str:
     return "pause" if job.paused is not None or job.pauses else "warn"
 
 
-def job_acts(job: JobView, links: Links) -> tuple[ActLink, ...]:
+def job_acts(job: JobView, links: Links, aside: Blocked | None = None) -> tuple[ActLink, ...]:
     """Return the acts on a job, each of which opens a dialog."""
     pause = (
         ActLink(label="Pause", href=links.job(job.name, "pause"), icon="pause", dialog=True, key="p")
         if job.paused is None
         else ActLink(label="Resume", href=links.job(job.name, "resume"), icon="run", dialog=True, key="p")
     )
+    again = ActLink(label="Try again", href=links.set_aside(Kind.JOB, job.name), icon="again", dialog=True)
     return (
+        *(() if aside is None else (again,)),
         ActLink(label="Run now", href=links.job(job.name, "trigger"), icon="run", dialog=True, key="t"),
         pause,
         ActLink(label="Backfill", href=links.job(job.name, "backfill"), icon="again", dialog=True),

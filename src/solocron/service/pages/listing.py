@@ -127,8 +127,10 @@ def alarms_page(
 _LEVELS = {"OK": ("ok", "ok"), "WARN": ("miss", "warn"), "FAIL": ("fail", "fail")}
 
 
-def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool = False) -> DoctorPage:
-    """Make the page of checks, the worst first."""
+def doctor_page(
+    checks: Sequence[Check], *, links: Links, operates: bool = False, aside: tuple[ListEntry, ...] = ()
+) -> DoctorPage:
+    """Make the page of checks, the worst first, below what is `aside`: each of these can be tried again."""
     repair = ActLink(label="Repair", href=links.to("/doctor/repair"), icon="again", dialog=True)
     order = ("FAIL", "WARN", "OK")
     entries = tuple(
@@ -147,7 +149,7 @@ def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool = False
         lead=f"{plural(len(checks), 'check')}, {bad} of them not well"
         if bad
         else f"{plural(len(checks), 'check')}, all well",
-        entries=entries,
+        entries=(*aside, *entries),
         calm="No check was made.",
         acts=(repair,) if operates else (),
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from solocron.clock import from_us
+from solocron.model.change import Kind
 from solocron.service.pages.fleet import SKEW
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import ActLink, ListEntry
 from solocron.service.pages.words import Reading, plural, span
+from solocron.stores.contract import Blocked
 from solocron.views import AlarmView, JobView, NodeView
 
-__all__ = ["MOST_LOOKS", "looks_of"]
+__all__ = ["MOST_LOOKS", "aside_entry", "looks_of"]
 
 MOST_LOOKS = 8
 
@@ -24,6 +27,7 @@ def looks_of(
     reading: Reading,
     links: Links,
     operates: bool,
+    aside: Sequence[Blocked] = (),
 ) -> tuple[ListEntry, ...]:
     """Return at most eight entries; a job that has an entry of its own is not told again by its alarm."""
     found = [(0, _pool(pool, count, links)) for pool, count in sorted(unserved.items())]
@@ -36,6 +40,7 @@ def looks_of(
             told.add(job.name)
             found.append(entry)
     found += [(2, _alarm(one, reading, links)) for one in alarms if one.counts and one.subject not in told]
+    found += [(3, aside_entry(one, reading, links, operates)) for one in aside]
     found += [entry for node in nodes if (entry := _node(node, reading, links))]
     if len({node.zone_data for node in nodes if node.state == "live"}) > 1:
         words = "nodes with older data may run a slot at another instant after a zone changed its rules"
@@ -106,6 +111,22 @@ def _job(job: JobView, reading: Reading, links: Links, operates: bool) -> tuple[
             acts=why,
         )
     return None
+
+
+def aside_entry(one: Blocked, reading: Reading, links: Links, operates: bool) -> ListEntry:
+    """Return the entry of a document that is set aside, with the act that lets it be tried again."""
+    again = ActLink(label="Try again", href=links.set_aside(one.kind, one.name), dialog=True)
+    return ListEntry(
+        title=one.name,
+        about="is set aside",
+        words=f"the {one.kind} failed {plural(one.times, 'time')} on its own and is left alone until "
+        f"{reading.stamp(from_us(one.until))}:",
+        code=one.reason,
+        tone="fail",
+        icon="warn",
+        href=links.job(one.name) if one.kind is Kind.JOB else None,
+        acts=(again,) if operates else (),
+    )
 
 
 def _alarm(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:

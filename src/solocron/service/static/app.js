@@ -9,7 +9,7 @@ const policy = window.trustedTypes
   : { createHTML: (text) => text };
 const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text), "text/html");
 
-// --- the store's clock: what the server said, carried on by the time since then ------------------------------------
+// --- the store's clock: what the server said, carried on by the time since then
 
 let storeNow = Date.parse(meta("now")) || Date.now();
 let heardAt = performance.now();
@@ -51,7 +51,7 @@ function tick() {
   aged();
 }
 
-// --- live: a stream says that something changed, the page fetches itself and changes in place ------------------------
+// --- live: a stream says that something changed, the page fetches itself and changes in place
 
 const state = {
   live: true, failures: 0, asking: false, again: false, last: 0, whole: 0, etag: "", stream: null, open: false, timer: 0,
@@ -114,6 +114,7 @@ async function refresh() {
     state.failures = 0;
     state.good = performance.now();
     away(false);
+    aged();
     say(state.open ? "live" : "asks every 5 s");
   } catch {
     state.failures += 1;
@@ -192,17 +193,18 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
-// --- acts: the page of an act, shown in a dialog -----------------------------------------------------------------------
+// --- acts: the page of an act, shown in a dialog
 
 async function openAct(href) {
   const dialog = document.getElementById("dialog");
   try {
     const answer = await fetch(href, { headers: { "Solocron-Part": "main" }, credentials: "same-origin" });
-    const card = answer.ok ? parse(await answer.text()).getElementById("act") : null;
+    const card = parse(await answer.text()).getElementById("act");
     if (!card) throw new Error();
     dialog.replaceChildren(card);
-    dialog.setAttribute("aria-label", card.querySelector("h1")?.textContent ?? "Act");
-    dialog.showModal();
+    dialog.setAttribute("aria-label", card.querySelector("h1").textContent);
+    if (!dialog.open) dialog.showModal();
+    card.querySelector("input:not([type=hidden]), textarea, button").focus();
   } catch {
     location.href = href;
   }
@@ -220,7 +222,16 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// --- pictures: one tab stop each, arrows inside --------------------------------------------------------------------------
+// A form that only asks further, such as for the span of a backfill, goes on in the dialog.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "get" || !form.matches("dialog form, #bulk")) return;
+  event.preventDefault();
+  const asked = new URLSearchParams(new FormData(form, event.submitter));
+  openAct(`${form.getAttribute("action").split("?")[0]}?${asked}`);
+});
+
+// --- pictures: one tab stop each, arrows inside
 
 function roving() {
   for (const table of document.querySelectorAll("table.cal")) {
@@ -263,7 +274,7 @@ function step(from, key) {
   return null;
 }
 
-// --- keys ----------------------------------------------------------------------------------------------------------------
+// --- keys
 
 const stored = (name) => {
   try {
@@ -358,7 +369,7 @@ if (keysOn && keysOpen) {
   keysOpen.addEventListener("click", showKeys);
 }
 
-// --- zone: the job's, UTC, mine ----------------------------------------------------------------------------------------
+// --- zone: the job's, UTC, mine
 
 const mine = document.getElementById("zone-mine");
 const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -379,7 +390,7 @@ for (const menu of document.querySelectorAll("details.menu")) {
   menu.addEventListener("keydown", (event) => event.key === "Escape" && (menu.open = false));
 }
 
-// --- selection, and what was just done -------------------------------------------------------------------------------------
+// --- selection, and what was just done
 
 document.addEventListener("change", (event) => {
   if (!event.target.matches?.("td.pick input")) return;
@@ -394,7 +405,7 @@ if (new URLSearchParams(location.search).has("done")) {
   history.replaceState(null, "", address);
 }
 
-// --- theme: as the system, light, dark -----------------------------------------------------------------------------------
+// --- theme: as the system, light, dark
 
 const themes = ["", "light", "dark"];
 function setTheme(theme) {

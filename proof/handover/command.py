@@ -46,6 +46,8 @@ QUEUES: dict[str, Callable[[str], list[str]]] = {
 """The command of a worker of each queue."""
 BEATS: dict[str, type[Server]] = {"beats-redis": Redis, "beats-rabbitmq": RabbitMQ}
 """Three beats of Celery on a broker."""
+STAGES = {"taken over after": "taken", "sent after": "sent", "picked up after": "picked"}
+"""What the program writes down of an attempt before its body begins."""
 OPEN = frozenset({"due", "waiting", "offered", "running"})
 """What a slot may not be in the end."""
 AWAY = 20.0
@@ -71,6 +73,8 @@ class Row:
     """Slots that nothing is on record of, or that have not ended two minutes after the last fault."""
     takeover: float | None = None
     """Seconds from the kill of a worker in its body to the start of the next attempt."""
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds from the kill to what came before that start: where the time went."""
     refused: int = 0
     """Attempts whose body came to its end after its lease was over: the store has them as lost."""
 
@@ -81,10 +85,11 @@ class Row:
     def __str__(self) -> str:
         ends = ", ".join(f"{count} {name}" for name, count in sorted(self.outcomes.items()))
         took = "not measured" if self.takeover is None else f"{self.takeover:.1f} s after the kill (lease {LEASE:g} s)"
+        stages = ", ".join(f"{what} {after:.1f} s" for what, after in self.stages.items())
         return (
             f"{'ok  ' if self.good else 'BAD '} {self.queue}: {self.slots} slots ({ends}), {self.bodies} bodies, "
             f"{self.doubled} doubled, {self.unaccounted} unaccounted for, {self.refused} stale results refused; "
-            f"next attempt {took}"
+            f"next attempt {took}{': ' if stages else ''}{stages}"
         )
 
 
@@ -166,7 +171,7 @@ class Fleet:
         began = datetime.now(UTC)
         step = seconds / 6
         self._sleep(step)
-        row.takeover = self._kill_in_a_body()
+        self._kill_in_a_body(row)
         self._sleep(step)
         self._freeze_in_a_body()
         self._kill(self.nodes[0])
@@ -198,8 +203,8 @@ class Fleet:
         self._sleep(2 * LEASE)
         processes.send(signal.SIGCONT, frozen)
 
-    def _kill_in_a_body(self) -> float | None:
-        """Kill the worker that a body runs in; return after how long the next attempt of that run began."""
+    def _kill_in_a_body(self, row: Row) -> None:
+        """Kill the worker that a body runs in; note after how long the next attempt of that run began."""
         run, attempt, _, pid, parent, _ = self._body()
         tree = [*processes.tree(int(pid))]
         worker = next((one for one in self.workers if one.pid in (int(pid), int(parent))), None)
@@ -215,8 +220,11 @@ class Fleet:
                 within=60, what="the next attempt",
             )  # fmt: skip
         except TimeoutError:
-            return None  # it had ended just before
-        return float(found[5]) - killed
+            return  # it had ended just before
+        row.takeover = float(found[5]) - killed
+        for what, ledger in STAGES.items():
+            times = [float(one[-1]) for one in self.lines(ledger) if one[:2] == found[:2]]
+            row.stages |= {what: times[0] - killed} if times else {}
 
     def _over(self) -> list[list[str]]:
         ended = {(one[0], one[1]) for one in self.lines("ended")}

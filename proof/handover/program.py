@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from solocron import Message, Run, Scheduler, allow
+from solocron.events import Event
 
 LEASE = "3s"
 PICKUP = "6s"
@@ -89,8 +90,31 @@ def secondly(run: Run) -> None:
 
 
 def _write(what: str, run: Run) -> None:
+    _note(f"{what} {run.id} {run.attempt} {run.fence} {os.getpid()} {os.getppid()}")
+
+
+def _note(line: str) -> None:
     with LEDGER.open("a") as ledger:
-        ledger.write(f"{what} {run.id} {run.attempt} {run.fence} {os.getpid()} {os.getppid()} {time.time():.3f}\n")
+        ledger.write(f"{line} {time.time():.3f}\n")
+
+
+@scheduler.on("taken over")
+def taken_over(event: Event) -> None:
+    """Write down that a lease was found to be over: the next attempt follows."""
+    for one in event.runs:
+        _note(f"taken {one['run']} {one['attempt'] + 1}")
+
+
+@scheduler.on("handed over")
+def handed_over(event: Event) -> None:
+    """Write down that a message is in the queue."""
+    _note(f"sent {event.run} {event.attempt}")
+
+
+@scheduler.on("picked up")
+def picked_up(event: Event) -> None:
+    """Write down that a worker has a message."""
+    _note(f"picked {event.run} {event.attempt}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from solocron.carriers.celery import CeleryCarrier
 from solocron.carriers.parts import missing
 from solocron.carriers.periodic_tasks import PeriodicTaskTables, installed
 from solocron.dispatch.carrier import Message
-from solocron.errors import ConfigurationError, InvalidError
+from solocron.errors import ConfigurationError, InvalidError, SolocronError
 from solocron.importers.celery import read_beat_entry
 from solocron.importers.converted import foreign_zone_name
 from solocron.scheduler import Scheduler
@@ -46,6 +46,18 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
     """A scheduler of Celery beat in whose process a node of Solocron runs."""
 
     def setup_schedule(self) -> None:
+        """Start; what cannot be used is told in one line, and ends the beat.
+
+        An error would reach the log as a traceback in hundreds of records: Celery has put its log in the place of
+        stderr, a record for each write.
+        """
+        try:
+            self._start()
+        except SolocronError as error:
+            log.critical("%s", error, extra={"event": "beat refused"})
+            raise SystemExit(1) from error
+
+    def _start(self) -> None:
         """Declare a job for each entry, and start the node."""
         app = self.app
         url = getattr(app.conf, "solocron_store", None) or os.environ.get("SOLOCRON_STORE")
@@ -58,6 +70,7 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
         lease = getattr(app.conf, "solocron_lease", None) or "15s"
         self.solocron = Scheduler(url, namespace=namespace, lease=lease, enabled=True)
         self._carrier = CeleryCarrier(app)
+        self._carrier.serve(namespace, self.solocron)
         self.solocron.carrier(CARRIER, self._send)
         self.install_default_entries(app.conf.beat_schedule or {})
         entries = {**self.data, **(app.conf.beat_schedule or {})}
@@ -116,6 +129,7 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
 
     def close(self) -> None:
         """Drain the node."""
+        self._carrier.close()  # first: it may be about to make runs due, which opens the store
         self.solocron.stop()
         self._carrier.close()
 

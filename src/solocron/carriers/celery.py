@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from solocron.carriers.broker_return import BrokerReturn
 from solocron.carriers.celery_workers import Workers
 from solocron.carriers.parts import SharedTask, UnknownTargets, keyword_arguments
 from solocron.dispatch.carrier import Message, NotAccepted, check_options
@@ -55,9 +56,11 @@ class CeleryCarrier:
         self._process = 0
         self._workers = Workers(app, self._connect)
         self._unknown = UnknownTargets("Celery")
+        self._back = BrokerReturn(lambda: self._connect().release())
 
     def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Put the task on the app. Several schedulers may share it, each with a namespace of its own."""
+        self.serve(namespace, scheduler)
         shared = SharedTask.of(self.app, TASK, namespace, scheduler)
         tasks = vars(self.app)
         if "solocron_task" in tasks:
@@ -70,6 +73,10 @@ class CeleryCarrier:
             run, name=TASK, ignore_result=True, acks_late=False, max_retries=0, serializer="json", time_limit=None,
             soft_time_limit=None, typing=False, shared=False,  # else it were the task of every app of this process
         )  # fmt: skip
+
+    def serve(self, namespace: str, scheduler: Scheduler) -> None:
+        """Take a scheduler whose runs wait while the broker is away, and are due when it is back."""
+        self._back.serve(namespace, scheduler)
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse `hand_over` options that Celery does not know."""
@@ -89,7 +96,11 @@ class CeleryCarrier:
         if task != TASK and (said := self._workers.miss(task)) is not None:
             self._unknown.tell(task, said)
         with self._mutex:
-            connection = self._connected()
+            try:
+                connection = self._connected()
+            except NotAccepted:
+                self._back.not_connected(message)
+                raise
             try:
                 self.app.send_task(
                     task, task_id=message.id, retry=False, producer=self.app.amqp.Producer(connection),
@@ -137,6 +148,7 @@ class CeleryCarrier:
 
     def close(self) -> None:
         """Close the connection; the next message opens another."""
+        self._back.close()
         with self._mutex:
             if self._process == os.getpid():
                 self._drop()

@@ -41,13 +41,17 @@ class DramatiqCarrier:
         self._broker = broker
         self._queue = queue
         client = getattr(broker, "client", None)
-        self._probe = Probe(client.ping if client is not None else lambda: broker.connection)
+        if client is not None:
+            self._probe = Probe(client.ping)
+        else:
+            self._probe = Probe(lambda: broker.connection, self._connect_and_close)
         self._given_up = GivenUp("Dramatiq", self._dead)
 
     def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Put the actor on the broker. Several schedulers may share it, each with a namespace of its own."""
         from dramatiq import actor
 
+        self._probe.back.serve(namespace, scheduler)
         shared = SharedTask.of(self._broker, ACTOR, namespace, scheduler)
         if ACTOR in self._broker.actors:
             return
@@ -58,6 +62,17 @@ class DramatiqCarrier:
         limits: dict[str, Any] = {"max_retries": 0, "time_limit": float("inf")}
         options = {name: value for name, value in limits.items() if name in self._broker.actor_options}
         actor(actor_name=ACTOR, queue_name=self._queue, broker=self._broker, **options)(run)
+
+    def close(self) -> None:
+        """Look for the broker no more; its connections stay the application's."""
+        self._probe.back.close()
+
+    def _connect_and_close(self) -> None:
+        """Connect to RabbitMQ, on the connection that the broker keeps for each thread."""
+        try:
+            self._broker.connection  # noqa: B018 - it connects here
+        finally:
+            del self._broker.connection
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse `hand_over` options that Dramatiq does not know."""
@@ -100,7 +115,7 @@ class DramatiqCarrier:
             queue_name=queue, actor_name=actor, args=args, kwargs=kwargs, options={**options, **message.headers},
             message_id=message.id,
         )  # fmt: skip
-        with self._probe.sending():
+        with self._probe.sending(message):
             try:
                 self._broker.declare_queue(queue)
                 self._broker.enqueue(made, delay=delay)

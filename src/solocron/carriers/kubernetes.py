@@ -120,7 +120,11 @@ class KubernetesCarrier:
         """Return why the Pod of a message does not start, in one sentence; None if nothing is known."""
         from lightkube.resources.core_v1 import Pod
 
-        for pod in self._connected().list(Pod, labels={"job-name": id}):
+        client = self._connected()
+        pods = list(client.list(Pod, labels={"job-name": id}))
+        if not pods:
+            return self._without_pod(id, client)
+        for pod in pods:
             status = pod.status
             for one in (status.conditions or []) if status is not None else ():
                 if one.type == "PodScheduled" and one.status == "False":
@@ -130,6 +134,14 @@ class KubernetesCarrier:
                 if waiting is not None and waiting.reason not in (None, "ContainerCreating", "PodInitializing"):
                     return f"its Pod waits: {waiting.reason}: {waiting.message}"[:300]
         return None
+
+    def _without_pod(self, name: str, client: Any) -> str:
+        """Say what is known of a Job without a Pod. The reason is in its events, which the carrier may not read."""
+        if self._is_over(name, client):
+            return "its Job has ended, or is gone"
+        return (
+            f"its Job has no Pod: a quota may be used up, or the Pod is refused; `kubectl describe job {name}` says it"
+        )
 
     def withdraw(self, id: str) -> None:
         """Delete the Job of a message with its Pod, as far as it is there."""

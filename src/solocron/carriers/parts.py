@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from solocron.carriers.broker_return import BrokerReturn
 from solocron.dispatch.carrier import FOREIGN_REMEDY, Message, NotAccepted, foreign
 from solocron.errors import InvalidError, MissingExtra
 from solocron.telemetry.log import LINE
@@ -23,19 +24,22 @@ class Probe:
     """Tells a broker that is away from one whose answer was lost.
 
     The broker is asked before the first message, and after a trouble: one that cannot be reached has taken nothing.
+    `look` asks from another thread, and leaves nothing open there.
     """
 
-    def __init__(self, ask: Callable[[], object]) -> None:
+    def __init__(self, ask: Callable[[], object], look: Callable[[], object] | None = None) -> None:
         self._ask = ask
         self._reached = False
+        self.back = BrokerReturn(look or ask)
 
     @contextmanager
-    def sending(self) -> Iterator[None]:
-        """Send one message inside; raises `NotAccepted` if the broker cannot be reached."""
+    def sending(self, message: Message) -> Iterator[None]:
+        """Send a message inside; raises `NotAccepted` if the broker cannot be reached."""
         if not self._reached:
             try:
                 self._ask()
             except Exception as error:
+                self.back.not_connected(message)
                 raise NotAccepted(f"no connection to the broker: {error}") from error
         self._reached = False
         yield

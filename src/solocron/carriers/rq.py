@@ -7,7 +7,9 @@ as that one, and a copy that RQ has given up is replaced.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from solocron.carriers.parts import GivenUp, Probe, keyword_arguments, read_message
@@ -16,7 +18,7 @@ from solocron.errors import InvalidError
 from solocron.jobs.address import find, read_address
 from solocron.scheduler import Scheduler
 
-__all__ = ["RQCarrier", "carry_out"]
+__all__ = ["RQCarrier", "announced", "carry_out"]
 
 FUNCTION = "solocron.carriers.rq.carry_out"
 OPTIONS = frozenset({"queue", "at_front", "ttl"})
@@ -24,6 +26,10 @@ FAILURES_KEPT = 86_400
 """Seconds for which RQ keeps a message that it could not deliver; the record of the run is in the store."""
 WAITS = frozenset({"created", "queued", "started", "deferred", "scheduled"})
 """States in which RQ will still deliver a message, or does."""
+ANNOUNCED = "rq:solocron:schedulers:"
+"""Prefix of a sorted set for each queue: where its workers find schedulers, by the time at which that was told last."""
+ANNOUNCED_KEPT, ANNOUNCE_EVERY = 86_400, 60.0
+"""Seconds for which it is kept, and between two tellings of one carrier: a Redis that was emptied has it again."""
 
 
 class RQCarrier:
@@ -45,6 +51,15 @@ class RQCarrier:
         self._scheduler = scheduler
         self._probe = Probe(queue.connection.ping)
         self._given_up = GivenUp("RQ", self._not_found)
+        self._announced: dict[str, float] = {}
+
+    def attach(self, namespace: str, scheduler: Scheduler) -> None:
+        """Take a scheduler whose runs wait while Redis is away; workers find it by its address."""
+        self._probe.back.serve(namespace, scheduler)
+
+    def close(self) -> None:
+        """Look for Redis no more; its connection stays the application's."""
+        self._probe.back.close()
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse `hand_over` options that RQ does not know."""
@@ -52,7 +67,8 @@ class RQCarrier:
 
     def publish(self, message: Message) -> None:
         """Enqueue the run; return when Redis has answered."""
-        self._enqueue(message, FUNCTION, args=(self._scheduler, message.to_json()), timeout=-1, result_ttl=0)
+        queue = self._enqueue(message, FUNCTION, args=(self._scheduler, message.to_json()), timeout=-1, result_ttl=0)
+        self._announce(queue)
 
     def forward(self, message: Message) -> None:
         """Enqueue the function that a message names, with its payload as keyword arguments."""
@@ -81,7 +97,21 @@ class RQCarrier:
         if job is not None and _state(job) == "queued":
             job.delete()
 
-    def _enqueue(self, message: Message, function: str, **call: Any) -> None:
+    def _announce(self, queue: Any) -> None:
+        """Tell workers that start later what to import before they take a message; see `PreloadingWorker`."""
+        now = time.time()
+        if abs(now - self._announced.get(queue.name, 0.0)) < ANNOUNCE_EVERY:
+            return
+        self._announced[queue.name] = now
+        key = ANNOUNCED + queue.name
+        with suppress(Exception), queue.connection.pipeline() as pipeline:  # a help: the message is out
+            pipeline.zadd(key, {self._scheduler: now})
+            pipeline.zremrangebyscore(key, "-inf", now - ANNOUNCED_KEPT)
+            pipeline.expire(key, ANNOUNCED_KEPT)
+            pipeline.execute()
+
+    def _enqueue(self, message: Message, function: str, **call: Any) -> Any:
+        """Enqueue a call, and return the queue that has it."""
         from rq.exceptions import DuplicateJobError
 
         options = dict(message.options)
@@ -90,16 +120,23 @@ class RQCarrier:
             queue = type(queue)(options.pop("queue"), connection=queue.connection)
         call |= {"job_id": message.id, "unique": True, "failure_ttl": FAILURES_KEPT, **options}
         call |= {"meta": message.headers, "description": f"{message.job} {message.run} attempt {message.attempt}"}
-        with self._probe.sending():
+        with self._probe.sending(message):
             try:
                 queue.enqueue_call(function, **call)
             except DuplicateJobError:
                 known = queue.fetch_job(message.id)
                 if known is not None and _state(known) in WAITS:
-                    return
+                    return queue
                 if known is not None:
                     known.delete()
                 queue.enqueue_call(function, **call)
+        return queue
+
+
+def announced(connection: Any, queue: str) -> list[str]:
+    """Return where workers of a queue find the schedulers of its messages, as far as carriers have told."""
+    found = connection.zrange(ANNOUNCED + queue, 0, -1)
+    return [one.decode() if isinstance(one, bytes) else str(one) for one in found]
 
 
 def _state(job: Any) -> str:

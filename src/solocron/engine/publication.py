@@ -15,7 +15,7 @@ from solocron.dispatch.contract import NAME, Away
 from solocron.engine.attempts import Running
 from solocron.errors import InvalidError
 from solocron.model.documents.job import Job
-from solocron.model.documents.offer import Offer
+from solocron.model.documents.offer import NOT_ACCEPTED, Offer
 from solocron.model.documents.run import Status
 from solocron.model.transitions.finishing import HandOver, NotPublished, Outcome
 
@@ -100,5 +100,5 @@ class Publication:
             return Outcome(status=Status.FAILED, error=f"{carrier} cannot carry it: {error}", final=True)
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         sure = isinstance(error, NotAccepted)
-        note = f"not accepted by {carrier} ({said:.200})" if sure else f"{carrier} gave no clear answer ({said:.200})"
+        note = f"{NOT_ACCEPTED}{carrier} ({said:.200})" if sure else f"{carrier} gave no clear answer ({said:.200})"
         return NotPublished(wait=backoff(self._offer.tries), carrier=carrier, note=note)

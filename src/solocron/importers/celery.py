@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from solocron.errors import InvalidError
@@ -47,7 +47,9 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
     if isinstance(schedule, int | float | timedelta):
         return Converted(schedule=Every(schedule), notes=(_PHASE,))
     if hasattr(schedule, "event"):
-        raise InvalidError(f"{schedule!r:.80} is solar, which has no counterpart. Nothing was converted.")
+        raise InvalidError(
+            f"{schedule!r:.80} is solar, which has no counterpart: give it a cron expression. Nothing was converted."
+        )
     if hasattr(schedule, "one_off"):
         return _converted(read_beat_entry(schedule, tz=tz))
     schedule = getattr(schedule, "schedule", schedule)  # of a database row, the schedule that beat uses
@@ -62,15 +64,34 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
 
 
 def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[str, ...]]:
-    """Return the crontab's own zone if it has one, else the caller's, else the application's."""
+    """Return the crontab's own zone if it has one, or the zone of its clock, else the caller's, else the application's.
+
+    Celery compares the fields with what `nowfun` returns, in the zone of that.
+    """
     own = getattr(crontab, "tz", None)
-    if own is None or (tz is not None and "tz" not in inspect.signature(type(crontab)).parameters):
+    given = own is not None and "tz" in inspect.signature(type(crontab)).parameters
+    clock = None if given else _clock_zone(crontab)
+    if clock is not None:
+        own = clock
+    elif own is None or (tz is not None and not given):
         return tz or "UTC", ()
     if tz is None or foreign_zone_name(tz) == foreign_zone_name(own):
         return own, ()
     return own, (
         f"the crontab has a zone of its own, {foreign_zone_name(own)}, so tz={foreign_zone_name(tz)} was not used.",
     )
+
+
+def _clock_zone(crontab: Any) -> tzinfo | None:
+    """Return the zone of the instants that `nowfun` of a crontab returns; None if it has no such clock, or no zone."""
+    clock = getattr(crontab, "nowfun", None)
+    if clock is None:
+        return None
+    try:
+        now = clock()
+    except Exception as error:
+        raise InvalidError(f"nowfun of {crontab!r:.80} failed: {error!r:.100}. Nothing was converted.") from error
+    return now.tzinfo if isinstance(now, datetime) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,14 @@ from lightkube.resources.batch_v1 import Job
 
 from tests.servers import processes
 
-__all__ = ["Cluster"]
+__all__ = ["UNSCHEDULABLE", "Cluster"]
+
+UNSCHEDULABLE = {
+    "phase": "Pending",
+    "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes have a GPU"}
+    ],
+}
 
 
 class Cluster:
@@ -36,6 +43,8 @@ class Cluster:
         self.created: list[str] = []
         self.refusal: tuple[int, str] | None = None
         self.scheduled = True
+        self.pod_status: Mapping[str, Any] | None = UNSCHEDULABLE
+        """What the API says of a Pod that does not run; None: the Job has none."""
         self.mutex = threading.Lock()
         cluster = self
 
@@ -105,7 +114,7 @@ class Cluster:
             return 200, {
                 "apiVersion": "v1",
                 "kind": "PodList",
-                "items": [_pending(wanted)] if wanted in self.jobs else [],
+                "items": [_pending(wanted, self.pod_status)] if self.pod_status and wanted in self.jobs else [],
             }
         job = self.jobs.get(name)
         if job is None:
@@ -159,16 +168,10 @@ def _status(code: int, reason: str) -> dict[str, Any]:
     }
 
 
-def _pending(job: str) -> dict[str, Any]:
-    condition = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": "Unschedulable",
-        "message": "0/3 nodes have a GPU",
-    }
+def _pending(job: str, status: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": f"{job}-x", "labels": {"job-name": job}},
-        "status": {"phase": "Pending", "conditions": [condition]},
+        "status": status,
     }

@@ -7,8 +7,9 @@ import logging
 import sys
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import django
 from celery import Celery
@@ -27,7 +28,13 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402 - Django has to be set up before
 from django.utils import timezone  # noqa: E402
-from django_celery_beat.models import ClockedSchedule, IntervalSchedule, PeriodicTask, SolarSchedule  # noqa: E402
+from django_celery_beat.models import (  # noqa: E402
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+)
 
 from solocron.carriers.beat import BeatScheduler  # noqa: E402
 
@@ -39,6 +46,12 @@ PeriodicTask.objects.create(name="say it", task="shop.say", interval=second, kwa
 PeriodicTask.objects.create(name="once", task="shop.once", clocked=soon, one_off=True)
 past = ClockedSchedule.objects.create(clocked_time=timezone.now() - timedelta(hours=1))
 PeriodicTask.objects.create(name="late", task="shop.late", clocked=past, one_off=True)
+PeriodicTask.objects.create(name="off", task="shop.off", interval=second, enabled=False)
+nightly = CrontabSchedule.objects.create(minute="30", hour="7", timezone=ZoneInfo("Europe/Paris"))
+PeriodicTask.objects.create(
+    name="next-century", task="shop.next", crontab=nightly, start_time=datetime(2127, 1, 1, tzinfo=UTC),
+    expires=datetime(2128, 1, 1, tzinfo=UTC),
+)  # fmt: skip
 PeriodicTask.objects.create(name="dusk", task="shop.dusk", solar=solar)
 PeriodicTask.objects.create(name="nightly", task="shop.other", interval=second)
 
@@ -67,6 +80,8 @@ def row(name: str) -> Any:
 
 
 out: dict[str, Any] = {"jobs": sorted(job.name for job in beat.solocron.jobs())}
+bounded = beat.solocron.get_job("task:next-century")
+out["bounded"] = [bounded.starts, bounded.ends, bounded.zone]
 wait_until(lambda: row("say it").total_run_count >= 2, within=60, what="the task is sent")
 out["last_run_at"] = row("say it").last_run_at is not None
 wait_until(lambda: not row("late").enabled, within=60, what="the one whose time had passed is sent")

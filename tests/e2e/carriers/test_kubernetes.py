@@ -15,7 +15,7 @@ import pytest
 from solocron import InvalidError, Message, NotAccepted
 from solocron.carriers.kubernetes import KubernetesCarrier
 from solocron.testing.fleet import wait_until
-from tests.e2e.carriers.kubernetes_api import Cluster
+from tests.e2e.carriers.kubernetes_api import UNSCHEDULABLE, Cluster
 from tests.servers import processes
 
 HERE = Path(__file__).parent
@@ -117,6 +117,43 @@ def test_a_pod_that_never_starts_has_its_reason_in_the_run(shop: Any, cluster: C
     assert len(cluster.created) == 1
 
 
+def _waits(reason: str, message: str) -> dict[str, Any]:
+    """What the API says of a Pod that has a machine, and a container that does not start."""
+    container = {"name": "run", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
+    return {
+        "phase": "Pending",
+        "conditions": [{"type": "PodScheduled", "status": "True"}],
+        "containerStatuses": [{**container, "state": {"waiting": {"reason": reason, "message": message}}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (UNSCHEDULABLE, "its Pod cannot be scheduled: Unschedulable: 0/3 nodes have a GPU"),
+        (_waits("ImagePullBackOff", "no such image"), "its Pod waits: ImagePullBackOff: no such image"),
+        (_waits("ContainerCreating", ""), None),
+        (
+            None,
+            "its Job has no Pod: a quota may be used up, or the Pod is refused; "
+            "`kubectl describe job solocron-books-1` says it",
+        ),
+    ],
+    ids=["unschedulable", "image", "begins", "quota"],
+)
+def test_the_carrier_says_why_a_pod_does_not_start(
+    cluster: Cluster, carrier: KubernetesCarrier, status: Any, says: str | None
+) -> None:
+    cluster.scheduled = False
+    carrier.publish(MESSAGE)
+    cluster.pod_status = status
+    assert carrier.look(MESSAGE.id) == says
+
+
+def test_the_carrier_says_that_a_job_is_gone(cluster: Cluster, carrier: KubernetesCarrier) -> None:
+    assert carrier.look("solocron-nothing") == "its Job has ended, or is gone"
+
+
 def test_the_job_says_what_the_message_and_the_decorator_say(cluster: Cluster, carrier: KubernetesCarrier) -> None:
     cluster.scheduled = False
     carrier.publish(MESSAGE)
@@ -139,7 +176,7 @@ class TestPublish:
         carrier.publish(MESSAGE)
         assert cluster.created == ["solocron-books-1"]
         assert carrier.look("solocron-books-1") == ("its Pod cannot be scheduled: Unschedulable: 0/3 nodes have a GPU")
-        assert carrier.look("solocron-other") is None
+        assert carrier.look("solocron-other") == "its Job has ended, or is gone"
 
     def test_a_job_that_ended_without_a_pick_up_is_replaced(self, cluster: Cluster, carrier: KubernetesCarrier) -> None:
         carrier.publish(MESSAGE)  # the Pod ends at once: there is no module `shop`

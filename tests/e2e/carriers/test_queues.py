@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from solocron import InvalidError, Message, NotAccepted
 from solocron.carriers.celery import CeleryCarrier
 from solocron.carriers.dramatiq import DramatiqCarrier
-from solocron.carriers.rq import RQCarrier, carry_out
+from solocron.carriers.rq import RQCarrier, announced, carry_out
 from solocron.carriers.taskiq import TaskiqCarrier
 from solocron.testing.fleet import wait_until
 from tests.servers import processes
@@ -117,6 +119,65 @@ def test_a_worker_carries_a_run_out_and_a_dead_one_is_taken_over(shop: Shop) -> 
     assert [str(view.status) for view in scheduler.runs("books")] == ["succeeded", "lost", "succeeded"]
 
 
+EARLY = """
+import os
+from pathlib import Path
+
+Path("imported-by").write_text(str(os.getpid()))
+scheduler = None
+"""
+
+
+class TestAWorkerOfRQThatIsStartedLater:
+    """In the place of a dead worker it is idle and often gets the next attempt, which must not wait for imports."""
+
+    def test_it_imports_the_program_before_it_takes_a_message(self, redis_server: Redis, tmp_path: Path) -> None:
+        (tmp_path / "early_shop.py").write_text(EARLY)
+        url = redis_server.fresh_url()
+        command = [BIN / "rq", "worker", "--url", url, "--path", ".", "--burst", "-w", PRELOADING, "cron"]
+        with _queue(url) as queue:
+            carrier = RQCarrier(queue, scheduler="early_shop:scheduler")
+            carrier.publish(MESSAGE)
+            carrier.publish(replace(MESSAGE, id="solocron-y", options={"queue": "other"}))
+            queue.empty()
+            worker = subprocess.Popen([str(word) for word in command], cwd=tmp_path, stderr=subprocess.DEVNULL)
+            assert worker.wait(120) == 0
+            assert (tmp_path / "imported-by").read_text() == str(worker.pid), "and no message was there"
+            assert announced(queue.connection, "other") == ["early_shop:scheduler"], "each queue has its own"
+
+    def test_one_that_cannot_be_imported_keeps_no_worker_from_starting(
+        self, redis_server: Redis, tmp_path: Path
+    ) -> None:
+        url = redis_server.fresh_url()
+        command = [BIN / "rq", "worker", "--url", url, "--burst", "-w", PRELOADING, "cron"]
+        with _queue(url) as queue:
+            RQCarrier(queue, scheduler="gone_shop:scheduler").publish(MESSAGE)
+            queue.empty()
+            worker = subprocess.Popen([str(word) for word in command], cwd=tmp_path, stderr=subprocess.DEVNULL)
+            assert worker.wait(120) == 0
+
+    def test_a_redis_that_was_emptied_is_told_again(self, redis_server: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+        with _queue(redis_server.fresh_url()) as queue:
+            carrier = RQCarrier(queue, scheduler="shop:scheduler")
+            carrier.publish(MESSAGE)
+            queue.connection.flushdb()
+            carrier.publish(MESSAGE)
+            assert announced(queue.connection, "cron") == [], "not with every message"
+            monkeypatch.setattr(f"{RQCarrier.__module__}.ANNOUNCE_EVERY", 0.0)
+            carrier.publish(MESSAGE)
+            assert announced(queue.connection, "cron") == ["shop:scheduler"]
+
+
+@contextmanager
+def _queue(url: str) -> Iterator[Any]:
+    """The queue `cron` of RQ, over a connection that ends with the test."""
+    import redis
+    from rq import Queue
+
+    with redis.Redis.from_url(url) as connection:
+        yield Queue("cron", connection=connection)
+
+
 def make_away(kind: str, url: str = AWAY) -> Any:
     """A carrier whose broker cannot be reached, or refuses it."""
     if kind == "rq":
@@ -182,7 +243,6 @@ class TestWhatGoesWrong:
 
     def test_forwarded_messages_reach_their_target_by_name(self, redis_server: Redis) -> None:
         import json
-        from dataclasses import replace
 
         import redis
         from dramatiq.brokers.redis import RedisBroker

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from solocron.cli import main
 from solocron.doctor.carriers import carriers
 from solocron.doctor.sight import look
 from solocron.engine.pick_up import PickUp
-from solocron.errors import ConfigurationError, ConflictError
+from solocron.errors import ConfigurationError, ConflictError, StoreUnavailable
 from solocron.events import Event
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.session import Life, Session, begin, end
@@ -27,6 +28,7 @@ from solocron.service.pages.slots import SlotFate, kind_of
 from solocron.stores.contract import All, Named
 from solocron.stores.documents import QUEUES
 from solocron.testing.fleet import wait_until
+from solocron.views import RunView
 
 Make = Callable[..., Scheduler]
 
@@ -111,6 +113,53 @@ class TestFollowed:
         assert worker.carry_out(text) is None
         assert len(ran) == 1
         assert dropped == ["its attempt was picked up before, has ended, or was never handed over"]
+
+    def test_copies_that_arrive_at_once_start_one_body(self, make: Make) -> None:
+        """At two workers, and at two threads of one of them."""
+        queue = Queue()
+        node, worker, ran = pair(make, queue)
+        other = make()
+        other.carrier("queue", queue)
+        other.cron("0 3 1 1 *", name="books", run_in="queue")(lambda run: ran.append(run))
+        message = hand_over(node, queue)
+        together = threading.Barrier(3)
+
+        def work(scheduler: Scheduler) -> object:
+            together.wait(60)
+            return scheduler.carry_out(message)
+
+        with ThreadPoolExecutor(3) as threads:
+            views = list(threads.map(work, (worker, worker, other)))
+        assert sorted(view is None for view in views) == [False, True, True]
+        assert len(ran) == 1
+        assert [str(view.status) for view in node.runs("books")] == ["succeeded"]
+
+    def test_while_the_store_is_away_nothing_is_picked_up_and_the_queue_is_told(
+        self, make: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        queue = Queue()
+        node, worker, ran = pair(make, queue)
+        assert worker.carry_out(hand_over(node, queue)) is not None, "the worker has a session"
+        message = hand_over(node, queue)
+        store = worker.open().store
+
+        def away(*args: Any, **more: Any) -> Any:
+            raise StoreUnavailable("the connection broke")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "update", away)
+            with pytest.raises(StoreUnavailable, match=r"was not picked up: .* Deliver the message again"):
+                worker.carry_out(message)
+        assert (len(ran), str(node.get_run(message.run).status)) == (1, "offered")
+
+        def delivered_again() -> RunView | None:
+            try:
+                return worker.carry_out(message)
+            except StoreUnavailable:  # its session was lost meanwhile, and the next one has not begun
+                return None
+
+        view = wait_until(delivered_again, within=60, what="the message is picked up")
+        assert (view.status, view.attempt, len(ran)) == ("succeeded", 1, 2)
 
     def test_a_failure_is_retried_as_another_message(self, make: Make) -> None:
         queue = Queue()

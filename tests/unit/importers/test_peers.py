@@ -10,6 +10,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from celery import Celery
+from celery.schedules import crontab
 
 from solocron import At, Cron, Every, Scheduler, allow
 from solocron.errors import InvalidError
@@ -205,6 +207,22 @@ def test_what_apscheduler_can_say_and_cron_cannot_is_refused(told: dict[str, Any
 def test_what_celery_can_say_and_cron_cannot_is_refused(told: dict[str, Any], why: str) -> None:
     with pytest.raises(InvalidError, match=why):
         from_celery(**told)
+
+
+def test_a_crontab_with_a_clock_of_its_own_has_the_zone_of_that() -> None:
+    """Celery compares its fields with what `nowfun` returns."""
+    app = Celery("shop", set_as_current=False)
+    app.conf.timezone = "Asia/Tokyo"
+
+    def nightly(now: Any) -> Converted:
+        return from_celery(crontab(minute=30, hour=7, app=app, nowfun=now), tz="Asia/Tokyo")
+
+    paris = nightly(lambda: datetime.now(ZoneInfo("Europe/Paris")))
+    assert paris.schedule == Cron("30 7 * * *", tz="Europe/Paris")
+    assert paris.notes == ("the crontab has a zone of its own, Europe/Paris, so tz=Asia/Tokyo was not used.",)
+    assert nightly(lambda: datetime(2026, 1, 5)).schedule == Cron("30 7 * * *", tz="Asia/Tokyo")  # noqa: DTZ001
+    with pytest.raises(InvalidError, match=r"nowfun of .* failed: ZeroDivisionError"):
+        nightly(lambda: 1 / 0)
 
 
 def test_a_schedule_of_an_unknown_kind_is_refused() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-__all__ = ["Offer"]
+__all__ = ["NOT_ACCEPTED", "Offer"]
+
+
+NOT_ACCEPTED = "not accepted by "
+"""Beginning of the note of an offer whose message the carrier has certainly not taken; its name follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,11 @@ class Offer:
     """True if a worker picks it up; False if the carrier's acceptance is the end of the run."""
     note: str | None = None
     """Reason why the last hand-over did not lead to a pick-up, if one is known."""
+
+    @property
+    def refused(self) -> bool:
+        """True if its message is certainly not in the queue, and waits to be published again."""
+        return self.until is None and (self.note or "").startswith(NOT_ACCEPTED)
 
     @property
     def stands(self) -> bool:

@@ -25,7 +25,17 @@ from solocron.model.transitions.claiming import hold_of, may_start, overdue, rec
 from solocron.model.transitions.finishing import closed, put_back_hold
 from solocron.model.transitions.waiting_again import recall, same_attempt
 
-__all__ = ["NO_HANDLER_WAIT", "Dropped", "Handed", "NotPickedUp", "hand_over", "offer_of", "pick_up", "put_back"]
+__all__ = [
+    "NO_HANDLER_WAIT",
+    "Dropped",
+    "Handed",
+    "NotPickedUp",
+    "hand_over",
+    "offer_of",
+    "pick_up",
+    "publish_now",
+    "put_back",
+]
 
 NO_HANDLER_WAIT = 5 * SECOND
 """How long a run waits that reached a worker without its function: the next message may reach one with newer code."""
@@ -89,6 +99,17 @@ def put_back(
         return None if isinstance(doc, Absent) else Change(doc, answer=Handed.OVERTAKEN)
     job = put_back_hold(doc, hold, ready_at=now + wait, note=note)
     return replace(closed(doc, job, (), now=now, resolve=resolve), answer=Handed.PUT_BACK)
+
+
+def publish_now(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
+    """End the waits of runs whose messages were not accepted: the carrier can be reached. None if none waits."""
+    if isinstance(doc, Absent):
+        return None
+    waits = [one for one in doc.waiting_runs if one.offer is not None and one.offer.refused and one.ready_at > now]
+    if not waits:
+        return None
+    runs = tuple(replace(one, ready_at=max(now, one.slot)) if one in waits else one for one in doc.waiting_runs)
+    return Change(recompute_due(replace(doc, waiting_runs=runs), resolve(doc.definition.schedule)), answer="due")
 
 
 def pick_up(doc: Job | Absent, *, run: str, attempt: int, now: int, by: Claimant, resolve: Resolve) -> Change | None:

@@ -15,7 +15,7 @@ from bench.plot import plots
 from bench.processes import ROOT
 from bench.report import Report, machine, write
 from bench.scenarios import Bench
-from bench.servers import STORES, Servers
+from bench.servers import STORES, SWAP, Servers
 
 SCENARIOS = {
     "burst": "burst",
@@ -33,6 +33,7 @@ SCENARIOS = {
     "start": "start",
     "service": "service",
     "handover": "handover",
+    "swap": "swap",
 }
 
 
@@ -81,7 +82,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--thorough", action="store_true", help="every size, node count and peer: an hour or more")
     parser.add_argument("--page", action="store_true", help="write the figures into docs/explanation/performance.md")
     parser.add_argument("--repeat", type=int, default=1, help="repetitions, of which the quietest counts")
-    parser.add_argument("--stores", nargs="+", default=list(STORES), choices=STORES)
+    parser.add_argument("--stores", nargs="+", default=list(STORES), choices=(*STORES, *SWAP))
     parser.add_argument("--peers", nargs="+", default=[], choices=sorted(PEERS), help="only these peers")
     parser.add_argument("--out", default=str(ROOT / "build" / "bench"), help="where figures and environments go")
     asked = parser.parse_args()

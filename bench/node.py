@@ -34,15 +34,17 @@ def main() -> int:
         max_running=orders["max_running"],
         lease=orders["lease"],
         namespace=orders["namespace"],
+        keep=orders.get("keep", "30d"),
     )
     before = _rss_mb()
     functions = [_function(stamps) for _ in range(orders["declared"])]
     functions_mb = _rss_mb() - before
     began = time.perf_counter()
     scheduler.register(noop, name="noop")
+    spread = {"spread": orders["spread"]} if "spread" in orders else {}
     for number, function in enumerate(functions):
         expression = orders["expressions"][number % len(orders["expressions"])]
-        scheduler.cron(expression, name=f"job-{number:07}")(function)
+        scheduler.cron(expression, name=f"job-{number:07}", **spread)(function)
     declared_s = time.perf_counter() - began
 
     over, news = threading.Event(), threading.Event()

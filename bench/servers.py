@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.processes import wait_until
-from tests.servers import MariaDB, Postgres, Redis, Server
+from tests.servers import INSTALLED, Server
 
 if TYPE_CHECKING:
     import redis
 
-__all__ = ["STORES", "Servers"]
+__all__ = ["STORES", "SWAP", "Servers"]
 
 STORES = ("postgres", "redis", "sqlite", "mariadb")
+SWAP = ("etcd", "nats", "zookeeper", "dynamodb", "mongodb", "azurite")
+"""Stores of ordered keys, measured when they are named, and by the scenario `swap`."""
 
 
 class Servers:
@@ -60,14 +62,16 @@ class Servers:
             import sqlite3
 
             return f"SQLite {sqlite3.sqlite_version}"
-        program = self._class(store).binary()
+        program = INSTALLED[store].binary()
         if program is None:
-            raise RuntimeError(f"{store} is not installed: {self._class(store).hint}")
+            raise RuntimeError(f"{store} is not installed: {INSTALLED[store].hint}")
+        if store in SWAP:  # programs of Java and JavaScript have no such option
+            return f"{store} {self.server(store).version()}"
         said = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True)
         return said.stdout.strip().splitlines()[0]
 
     def _make(self, store: str) -> Server:
-        kind = self._class(store)
+        kind = INSTALLED[store]
         if kind.binary() is None:
             raise RuntimeError(f"{store} is not installed: {kind.hint}")
         if store == "postgres":
@@ -79,8 +83,8 @@ class Servers:
         return kind()
 
     @staticmethod
-    def _class(store: str) -> type[Server]:
-        return {"postgres": Postgres, "redis": Redis, "mariadb": MariaDB}[store]
+    def is_installed(store: str) -> bool:
+        return INSTALLED[store].binary() is not None
 
 
 def _forget(url: str) -> None:

@@ -7,18 +7,20 @@ from typing import Any
 from bench.figures import busy_s
 from bench.fleet import check_log, load_ahead, opened
 from bench.processes import Child, Children
+from bench.servers import SWAP
 from solocron.clock import SECOND
 
 __all__ = ["FLOORS", "measure_floor"]
 
-FLOORS = ("postgres", "sqlite", "redis")
+FLOORS = ("postgres", "sqlite", "redis", *SWAP)
 
 
 def measure_floor(kind: str, url: str, *, due: int, processes: int, batch: int, within: float) -> dict[str, Any]:
     """Whole lives per second of the bare script; its log is checked like Solocron's."""
     with Children() as children, opened(url) as store:
         for number in range(processes):
-            orders = {"store": url, "kind": kind, "number": number + 1, "batch": batch}
+            module = "swap" if kind in SWAP else kind
+            orders = {"store": url, "kind": module, "number": number + 1, "batch": batch, "processes": processes}
             children.add(Child.module("bench.floor.script", orders))
         for child in children.all:
             child.wait_for("ready", 60)

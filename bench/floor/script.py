@@ -24,7 +24,8 @@ def main() -> int:
         revision=None, zone_data="", lease=3600 * 1_000_000,
     )  # fmt: skip
     store.update(Named(Kind.SESSION, (name,)), lambda doc, now: begin(doc, session, now=now))
-    floor = import_module(f"bench.floor.{orders['kind']}").Floor(store, name)
+    shared = {"processes": orders["processes"]} if orders["kind"] == "swap" else {}
+    floor = import_module(f"bench.floor.{orders['kind']}").Floor(store, name, **shared)
     print(json.dumps({"ready": True}), flush=True)
     instant = float(sys.stdin.readline())
     while time.time() < instant + 0.002:

@@ -11,7 +11,7 @@ from bench.floor.measure import FLOORS, measure_floor
 from bench.report import Report
 from bench.scenarios import Bench
 
-__all__ = ["run"]
+__all__ = ["MAX_RUNNING", "pair", "run"]
 
 MAX_RUNNING = 500
 _WITHIN = 180.0
@@ -45,7 +45,7 @@ def run(bench: Bench) -> Report:
     for store in bench.stores:
         for due in _sizes(bench, store):
             for nodes in (1, 3) if due >= 20_000 or bench.thorough else (3,):
-                figures = _pair(bench, store, due, nodes)
+                figures = pair(bench, store, due, nodes)
                 report.figures.setdefault(store, []).append(figures)
                 floor = figures["floor"]["runs_per_s"] if figures["floor"] else None
                 table.add(
@@ -81,23 +81,24 @@ def _sizes(bench: Bench, store: str) -> tuple[int, ...]:
     return (1, 10, 100, 1_000, 10_000, 20_000) if store in ("postgres", "redis") or bench.thorough else (20_000,)
 
 
-def _pair(bench: Bench, store: str, due: int, nodes: int) -> dict[str, Any]:
+def pair(bench: Bench, store: str, due: int, nodes: int, *, floor: bool | None = None) -> dict[str, Any]:
+    """Solocron and the floor by turns. `floor`: whether to measure that; without, from a thousand due on."""
     best: Burst | None = None
-    floor: dict[str, Any] | None = None
+    bare: dict[str, Any] | None = None
     rates, floors = [], []
     for _ in range(bench.repeat):
-        if store in FLOORS and (due >= 1_000 or bench.thorough):
+        if store in FLOORS and (floor or (floor is None and (due >= 1_000 or bench.thorough))):
             url = bench.servers.fresh(store)
             found = measure_floor(store, url, due=due, processes=nodes, batch=MAX_RUNNING, within=_WITHIN)
             floors.append(found["runs_per_s"])
-            if floor is None or found["runs_per_s"] > floor["runs_per_s"]:
-                floor = found
+            if bare is None or found["runs_per_s"] > bare["runs_per_s"]:
+                bare = found
         one = burst(bench.servers.fresh(store), due=due, nodes=nodes, max_running=MAX_RUNNING, within=_WITHIN)
         rates.append(round(one.rate, 1))
         if best is None or one.rate > best.rate:
             best = one
     assert best is not None
-    return {**best.facts(), "all": rates, "floor": floor and {**floor, "all": floors}}
+    return {**best.facts(), "all": rates, "floor": bare and {**bare, "all": floors}}
 
 
 def _judge(report: Report) -> None:

@@ -13,7 +13,7 @@ from bench.processes import Children
 from bench.report import Report
 from bench.scenarios import Bench
 
-__all__ = ["run"]
+__all__ = ["SCHEDULES", "measure_idle", "run"]
 
 SCHEDULES = 1_000
 _LIMITS = {"postgres": 0.5, "redis": 0.5, "mariadb": 1.5}
@@ -26,7 +26,7 @@ def run(bench: Bench) -> Report:
     seconds = 11 if bench.quick else 60
     urls = [bench.servers.fresh(store) for store in bench.stores]
     with ThreadPoolExecutor(len(urls)) as side_by_side:  # idle nodes are in nobody's way
-        found = list(side_by_side.map(lambda url: _measure(url, seconds), urls))
+        found = list(side_by_side.map(lambda url: measure_idle(url, seconds), urls))
     for store, figures in zip(bench.stores, found, strict=True):
         report.figures[store] = figures
         table.add(
@@ -41,7 +41,7 @@ def run(bench: Bench) -> Report:
     return report
 
 
-def _measure(url: str, seconds: float) -> dict[str, Any]:
+def measure_idle(url: str, seconds: float) -> dict[str, Any]:
     with Children() as children, opened(url) as store:
         load_jobs(store, SCHEDULES, lambda number: f"{number % 60} {number % 24} 29 2 *")
         nodes = start_nodes(children, url, 3, max_running=32)

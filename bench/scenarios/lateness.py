@@ -13,7 +13,7 @@ from bench.scenarios import Bench
 from solocron.clock import SECOND
 from solocron.stores.contract import Query, Store
 
-__all__ = ["run"]
+__all__ = ["measure_lateness", "run"]
 
 
 def run(bench: Bench) -> Report:
@@ -24,7 +24,7 @@ def run(bench: Bench) -> Report:
     stores = [store for store in bench.stores if store in ("postgres", "redis") or bench.thorough]
     for store in stores:
         for nodes in (1, 5) if bench.thorough else (5,):
-            figures = _measure(bench.servers.fresh(store), nodes, samples)
+            figures = measure_lateness(bench.servers.fresh(store), nodes, samples)
             report.figures.setdefault(store, []).append(figures)
             table.add(store, nodes, samples, figures["p50_ms"], figures["p99_ms"], figures["worst_ms"])
             if nodes == 5 and store == "postgres":
@@ -34,7 +34,7 @@ def run(bench: Bench) -> Report:
     return report
 
 
-def _measure(url: str, nodes: int, samples: int) -> dict[str, Any]:
+def measure_lateness(url: str, nodes: int, samples: int) -> dict[str, Any]:
     with Children() as children, opened(url) as store:
         load_jobs(store, 1, lambda number: "* * * * * *")
         started = start_nodes(children, url, nodes, max_running=32)

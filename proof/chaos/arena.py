@@ -3,24 +3,59 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from proof.chaos.jobs.mixed import RELEASE
 from proof.chaos.places import Place
-from solocron.testing.fleet import Fleet, Replica
+from solocron import Scheduler
+from solocron.errors import StoreUnavailable
+from solocron.schedules import Schedule
+from solocron.stores.contract import Store
+from solocron.stores.url import make_store
+from solocron.testing.fleet import Fleet, Replica, wait_until
 from solocron.testing.proxy import ChaosProxy
 
-__all__ = ["NODES", "Arena", "Berth", "Lender"]
+__all__ = ["NODES", "Arena", "Berth", "Lender", "patience", "patient", "schedules_of"]
 
 NODES = 5
+PATIENT = timedelta(seconds=60)
 T = TypeVar("T")
+
+
+def patience(seconds: float = 60.0) -> float:
+    """Return how long to wait for what a node does within a second or two on a machine that has nothing else to do."""
+    return seconds * max(1.0, os.getloadavg()[0] / 4)
+
+
+@contextmanager
+def patient(url: str) -> Iterator[Store]:
+    """A client for a judge: with the lease of its nodes a reply would have a second or less, and a log takes longer."""
+    with closing(make_store(url, lease=PATIENT)) as store:
+        wait_until(lambda: is_open(store), within=patience(), what="a store that answers")
+        yield store
+
+
+def schedules_of(fleet: Fleet) -> dict[str, Schedule]:
+    """Return the schedule of each declared job."""
+    return {declared.name: declared.schedule for declared in fleet.scheduler.registry}
+
+
+def is_open(client: Store | Scheduler) -> bool:
+    try:
+        client.open()
+    except StoreUnavailable:
+        return False
+    return True
 
 
 @dataclass(eq=False, slots=True)
@@ -74,6 +109,8 @@ class Arena:
         self._target = targets[0]
         self.fleet = Fleet(targets, store=place.url, folder=folder, lease=lease, max_running=32)
         self.berths = [Berth(n, ChaosProxy.for_url(place.url) if place.server else None) for n in range(1, nodes + 1)]
+        self.store = make_store(place.url, lease=PATIENT)
+        """The judge's client. With the nodes' lease a reply had half a second, and the whole log may take longer."""
         self.nodes = Lender(self.berths)
         self.wires = Lender(self.berths)
         self.server = Lender([place])
@@ -83,14 +120,17 @@ class Arena:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.store.close()
         self.fleet.close()
         for berth in self.berths:
             if berth.proxy is not None:
                 berth.proxy.close()
 
     def start(self) -> None:
-        """All at once on an empty store."""
-        self.fleet.wait_ready([self.fill(berth) for berth in self.berths])
+        """All at once on an empty store; then our own clients, whose first calls may be too slow while five begin."""
+        self.fleet.wait_ready([self.fill(berth) for berth in self.berths], within=patience())
+        for client in (self.fleet.scheduler, self.store):
+            wait_until(partial(is_open, client), within=patience(), what="a store that answers")
 
     def fill(
         self,
@@ -117,8 +157,8 @@ class Arena:
             if berth.replica.frozen:
                 berth.replica.thaw()
             berth.replica.term()
-            berth.replica.wait(60)
-        self.fill(berth).wait_event("node started", within=60)
+            berth.replica.wait(patience())
+        self.fill(berth).wait_event("node started", within=patience())
 
     def freeze(self, replica: Replica) -> None:
         """Stop a node wherever it is; on a file, not while it keeps all the others from writing."""

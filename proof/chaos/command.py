@@ -23,9 +23,12 @@ from proof.chaos.places import STORES, Place
 from proof.chaos.quorum import HEAD_OF_QUORUM, quorum, row_of_quorum
 from proof.chaos.restore import restore
 from proof.chaos.scenarios import LEASE, beside, crowd, storm
+from proof.chaos.skewed import HEAD_OF_SKEWED, SKEW, row_of_skewed, skewed
+from proof.chaos.skewed import STORES as SKEWED
 from proof.chaos.storm import Tell
 from proof.chaos.upgrade import upgrade
 from proof.chaos.vaults import VAULTS
+from tests.servers import OPTIONAL
 from tests.servers.clusters import CLUSTERS
 from tests.servers.seats import Wires
 
@@ -33,11 +36,16 @@ __all__ = ["add_arguments", "execute"]
 
 RETURNS = ("failover-async", "failover-sync", "failover-kill", "restore")
 """Scenarios in which the store goes back."""
-SCENARIOS = ("beside", "outage", "storm", "crowd", "upgrade", "forgetful", "quorum", *RETURNS)
+CLOCKS = ("skewed", "skewed-back")
+"""Scenarios in which a member has a clock of its own."""
+TABLED = ("beside", "outage", "storm", "crowd", "upgrade", "forgetful", "quorum", *CLOCKS)
+SCENARIOS = (*TABLED, *RETURNS)
 ONLY: Mapping[str, Collection[str]] = {
+    "outage": [name for name in STORES if name != "azurite"],  # which forgets what it acknowledged when it is killed
     "upgrade": ("sqlite", "postgres", "mariadb", "redis", "valkey"),  # key stores have no schema to upgrade
     "forgetful": ("redis", "valkey"),
     "quorum": CLUSTERS,
+    **dict.fromkeys(CLOCKS, SKEWED),
     "restore": VAULTS,
     **dict.fromkeys(("failover-async", "failover-sync", "failover-kill"), ("postgres",)),
 }
@@ -45,7 +53,9 @@ ONLY: Mapping[str, Collection[str]] = {
 
 
 def execute(options: argparse.Namespace) -> int:
-    stores = [name for name in STORES if name in (options.stores or STORES)]
+    # One that is installed only when it is named is asked for by being there.
+    asked = options.stores or [name for name in STORES if name not in OPTIONAL or not Place.missing(name)]
+    stores = [name for name in STORES if name in asked]
     lacking = {name: hint for name in stores if (hint := Place.missing(name))}
     for name, hint in lacking.items():
         print(f"{name} is not installed: {hint}", file=sys.stderr)
@@ -58,24 +68,28 @@ def execute(options: argparse.Namespace) -> int:
     found: list[Figures] = []
     began = time.monotonic()
     for scenario in ("beside", "outage"):
-        if scenario in scenarios and stores:
+        having = [name for name in stores if name in ONLY.get(scenario, STORES)]
+        if scenario in scenarios and having:
             # Nearly idle, and long: all stores at once.
-            with ThreadPoolExecutor(len(stores)) as pool:
-                found += pool.map(partial(_perform, scenario, options=options), stores)
+            with ThreadPoolExecutor(len(having)) as pool:
+                found += pool.map(partial(_perform, scenario, options=options), having)
     for name in stores:
         found += [
             _perform(scenario, name, options)
-            for scenario in ("storm", "crowd", "upgrade", "forgetful", "quorum", *RETURNS)
+            for scenario in SCENARIOS[2:]
             if scenario in scenarios and name in ONLY.get(scenario, STORES)
         ]
     for figures in found:
         report.keep(figures)
-    for scenario in SCENARIOS[: -len(RETURNS)]:
-        rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario not in ("outage", "quorum")]
+    for scenario in TABLED:
+        apart = ("outage", "quorum", *CLOCKS)
+        rows = [figures.row() for figures in found if figures.scenario == scenario not in apart]
         if rows:
             print("", scenario, *table(HEAD, rows), sep="\n")
-    if rows := [row_of_quorum(figures) for figures in found if figures.scenario == "quorum"]:
+    if rows := [row_of_quorum(figures) for figures in found if figures.scenario == "quorum" and figures.returns]:
         print("", "three members, the leader hurt", *table(HEAD_OF_QUORUM, rows), sep="\n")
+    if rows := [row_of_skewed(figures) for figures in found if figures.scenario in CLOCKS and figures.notes]:
+        print("", "three members, the clock of one is off", *table(HEAD_OF_SKEWED, rows), sep="\n")
     if rows := [figures.row_of_return() for figures in found if figures.scenario in RETURNS]:
         print("", "the store goes back", *table(HEAD_OF_RETURN, rows), sep="\n")
     for figures in found:
@@ -97,6 +111,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--crowd-seconds", type=float, default=60.0, help="under fire, with 200 jobs, and with two releases (60)"
     )
     parser.add_argument("--frozen", type=float, default=40.0, help="seconds that a node is frozen beside another (40)")
+    parser.add_argument(
+        "--lease", type=float, default=LEASE, help="of the nodes in storm and crowd; more on a busy machine (3)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quiet", action="store_true", help="do not tell each strike")
     parser.add_argument("--report", action="store_true", help="write the figures into docs/explanation/chaos.md")
@@ -141,15 +158,18 @@ def _act(scenario: str, name: str, folder: Path, options: argparse.Namespace, te
         return forgetful(name, folder, tell=tell)
     if scenario == "quorum":
         return quorum(name, folder, tell=tell)
+    if scenario in CLOCKS:
+        return skewed(name, folder, tell=tell, skew=SKEW if scenario == "skewed" else -SKEW)
     if scenario == "restore":
         return restore(name, folder, tell=tell)
     if scenario in RETURNS:
         return failover(folder, tell=tell, synchronous=scenario == "failover-sync", kill=scenario == "failover-kill")
     with Place(name, small_disk=scenario == "storm") as place:
         if scenario == "storm":
-            figures = storm(place, folder, seconds=options.seconds, seed=options.seed, tell=tell)
+            figures = storm(place, folder, seconds=options.seconds, seed=options.seed, tell=tell, lease=options.lease)
         elif scenario == "crowd":
-            figures = crowd(place, folder, seconds=options.crowd_seconds, seed=options.seed, tell=tell)
+            seconds = options.crowd_seconds
+            figures = crowd(place, folder, seconds=seconds, seed=options.seed, tell=tell, lease=options.lease)
         elif scenario == "upgrade":
             figures = upgrade(place, folder, seconds=options.crowd_seconds, seed=options.seed, tell=tell)
         elif scenario == "outage":

@@ -39,6 +39,8 @@ class Figures:
     """Seconds after the last fault until nothing waited any more."""
     calls_per_run: float | None = None
     """Calls that the server counted, idle work of all nodes included; None where the store counts none."""
+    lease: float = 3.0
+    """Of the nodes, in seconds."""
     attempts_twice_once: int = 0
     """Attempts that started twice although the store went back: of jobs without retries (I22)."""
     attempts_twice_again: int = 0
@@ -82,7 +84,7 @@ class Figures:
     def from_json(cls, told: dict[str, Any]) -> Figures:
         return cls(**told)
 
-    def row(self, lease: float) -> tuple[str, ...]:
+    def row(self) -> tuple[str, ...]:
         took = " / ".join(f"{percentile(self.takeovers, of):.2f}" for of in (50, 99, 100)) if self.takeovers else "-"
         return (
             self.store,
@@ -90,7 +92,7 @@ class Figures:
             *(f"{number:,}" for number in (self.kills, self.freezes, self.cuts, self.restarts)),
             *(str(number) for number in (self.duplicates, self.losses, self.stale_accepted)),
             f"{self.stale_refused:,}",
-            f"{took} (bound {lease + 1:g})" if self.takeovers else "-",
+            f"{took} (bound {self.lease + 1:g})" if self.takeovers else "-",
             f"{self.healed_s:.1f}",
             "-" if self.calls_per_run is None else f"{self.calls_per_run:.2f}",
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import libfaketime
 
+from proof.chaos.arena import patience
 from proof.chaos.fault import Fault, Scene
 from solocron.testing.fleet import Line, Replica, wait_until
 from tests.servers import processes
@@ -26,7 +27,7 @@ def _kill(scene: Scene) -> int:
     with arena.nodes.lend(2, dice=scene.dice) as berths:
         berth = arena.busy(berths, scene.dice)
         berth.replica.kill()
-        arena.fill(berth).wait_event("node started", within=60)
+        arena.fill(berth).wait_event("node started", within=patience())
     return 1
 
 
@@ -58,7 +59,9 @@ def _failpoint(scene: Scene) -> int:
 def _ended_or_stopped(victim: Replica) -> bool:
     try:
         wait_until(
-            lambda: not victim.alive or processes.stopped(victim.pid), within=REACHED_WITHIN, what="the failpoint"
+            lambda: not victim.alive or processes.stopped(victim.pid),
+            within=patience(REACHED_WITHIN),
+            what="the failpoint",
         )
     except TimeoutError:
         return False
@@ -71,7 +74,7 @@ def _clock(scene: Scene) -> int:
     off = scene.pick(HOUR, -HOUR, 24 * HOUR, -24 * HOUR)
     with arena.nodes.lend(1, dice=scene.dice) as (berth,):
         berth.replica.term()
-        berth.replica.wait(60)
+        berth.replica.wait(patience())
         setting = arena.fleet.folder / f"faketime-{scene.turn}"
         setting.write_text(f"{off:+d}s")
         victim = arena.fill(
@@ -83,7 +86,7 @@ def _clock(scene: Scene) -> int:
                 "FAKETIME_TIMESTAMP_FILE": str(setting),
             },
         )
-        victim.wait_event("node started", within=60)
+        victim.wait_event("node started", within=patience())
         for step in (0, -off, scene.dice.choice((0.1, -0.1, 30))):
             scene.rest(arena.lease / 3)
             setting.write_text(f"{step:+g}s")
@@ -107,8 +110,8 @@ def _deploy(scene: Scene) -> int:
     for berth in arena.berths:
         with arena.nodes.lend(1, among=[berth]):
             berth.replica.term()
-            done += berth.replica.wait(60) == 0
-            arena.fill(berth).wait_event("node started", within=60)
+            done += berth.replica.wait(patience()) == 0
+            arena.fill(berth).wait_event("node started", within=patience())
     return int(done == len(arena.berths))
 
 
@@ -160,7 +163,7 @@ def _fork(scene: Scene) -> int:
     arena = scene.arena
     with arena.nodes.lend(1, dice=scene.dice) as (berth,):
         berth.replica.term()
-        berth.replica.wait(60)
+        berth.replica.wait(patience())
         forked = arena.fill(berth, program=f"{sys.executable} -m proof.chaos.programs.preload")
         wait_until(
             lambda: len({event["pid"] for event in forked.events("node started")}) == 2,
@@ -169,8 +172,8 @@ def _fork(scene: Scene) -> int:
         )
         scene.rest(arena.lease)
         forked.term()
-        code = forked.wait(60)
-        arena.fill(berth).wait_event("node started", within=60)
+        code = forked.wait(patience())
+        arena.fill(berth).wait_event("node started", within=patience())
     return int(code == 0)
 
 

@@ -15,12 +15,11 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from tests.servers import SERVERS, Server
+from tests.servers import INSTALLED, OPTIONAL, SERVERS, Server
 
 __all__ = ["STORES", "Place"]
 
-STORES = ("sqlite", *(name for name in SERVERS if name != "dynamodb"))
-"""All but DynamoDB, whose URL has no host that a proxy can be put before."""
+STORES = ("sqlite", *SERVERS, *OPTIONAL)
 _DISK = {"sqlite": "24m", "postgres": "400m"}
 """Stores whose disk is a small one of their own, where root can mount one."""
 _SETTINGS = {"postgres": {"shared_preload_libraries": "pg_stat_statements", "max_connections": "200"}}
@@ -48,7 +47,7 @@ class Place:
     @staticmethod
     def missing(name: str) -> str | None:
         """What to do where this store's server is not installed."""
-        kind = SERVERS.get(name)
+        kind = INSTALLED.get(name)
         return kind.hint if kind is not None and kind.binary() is None else None
 
     def version(self) -> str:
@@ -70,7 +69,7 @@ class Place:
             if self.name == "sqlite":
                 self.url = f"sqlite:///{folder / 'store.db'}"
             else:
-                self.server = SERVERS[self.name](settings=self._settings, disk=self.disk)
+                self.server = INSTALLED[self.name](settings=self._settings, disk=self.disk)
                 stack.enter_context(self.server)
                 self.url = self.server.fresh_url()
             self._stack = stack.pop_all()

@@ -13,18 +13,19 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from proof.chaos.arena import patience, patient, schedules_of
 from proof.chaos.failover import drain, in_the_middle
 from proof.chaos.figures import Figures
 from proof.chaos.outage import starts_since
 from proof.chaos.storm import Tell
 from solocron.clock import SystemClock
-from solocron.testing.fleet import Fleet, Judge, wait_until
+from solocron.testing.fleet import Fleet, FleetVerdict, Judge, wait_until
 from solocron.testing.fleet.ledger import START
 from tests.servers.base import Server
 from tests.servers.clusters import CLUSTERS, Cluster
 from tests.servers.seats import Wires
 
-__all__ = ["HEAD_OF_QUORUM", "LEASE", "quorum", "row_of_quorum"]
+__all__ = ["HEAD_OF_QUORUM", "LEASE", "drain_and_judge", "longest_silence", "quorum", "row_of_quorum"]
 
 FAULT = "F30"
 LEASE = 6.0
@@ -91,9 +92,9 @@ def quorum(name: str, folder: Path, *, tell: Tell) -> Figures:
     began = _boot()
     with Wires() as wires, CLUSTERS[name](wires.seats) as cluster:
         url = cluster.fresh_url()
-        with Fleet([JOBS], store=url, folder=folder, lease=LEASE) as fleet:
+        with Fleet([JOBS], store=url, folder=folder, lease=LEASE) as fleet, patient(url) as store:
             fleet.start(NODES)
-            judge = Judge.of(fleet)
+            judge = Judge(ledger=fleet.ledger, store=store, schedules=schedules_of(fleet), incidents=fleet.incidents)
             judge.open()
             for word, blow in BLOWS.items():
                 _strike(fleet, cluster, wires, url, figures, word, blow, tell)
@@ -102,7 +103,7 @@ def quorum(name: str, folder: Path, *, tell: Tell) -> Figures:
             figures.seconds = round(_boot() - began, 1)
             if not judge.wait_settled(SETTLED_WITHIN, recorded=True):
                 figures.faults.append(f"{len(judge.missing())} slots wait {SETTLED_WITHIN:g} s after the last blow")
-            figures.tier = str(fleet.scheduler.open().store.capabilities.tier)
+            figures.tier = str(store.capabilities.tier)
             _conclude(fleet, judge, figures, cluster.election)
         figures.version = f"{cluster.kind.__name__} {cluster.members[0].version()}"
     return figures
@@ -121,7 +122,7 @@ def _strike(
     with_a_node: bool = False,
 ) -> None:
     peace = _boot()
-    wait_until(lambda: starts_since(fleet, peace) > 8, within=60, what="starts in peace")
+    wait_until(lambda: starts_since(fleet, peace) > 8, within=patience(), what="starts in peace")
     leader = cluster.leader(url)
     victim = in_the_middle(fleet) if with_a_node else None
     with blow(cluster, wires, leader):
@@ -131,9 +132,8 @@ def _strike(
         threading.Event().wait(GONE * LEASE)
     back = _boot()
     cluster.settle()
-    wait_until(lambda: starts_since(fleet, back) > 8, within=60, what="starts after the leader's return")
-    starts = sorted(line.at for line in fleet.ledger.lines(event=START) if gone - 2.0 < line.at)
-    silence = max(after - before for before, after in pairwise(starts) if after > gone)
+    wait_until(lambda: starts_since(fleet, back) > 8, within=patience(), what="starts after the leader's return")
+    silence = longest_silence(fleet, gone)
     figures.returns.append(round(silence, 2))
     figures.struck[FAULT] = figures.struck.get(FAULT, 0) + 1
     figures.notes.append(f"leader {word}: no start for {silence:.1f} s")
@@ -142,7 +142,14 @@ def _strike(
         figures.faults.append(f"{figures.notes[-1]}, and {LEASE + cluster.election + 1:g} s are the bound")
 
 
-def _conclude(fleet: Fleet, judge: Judge, figures: Figures, election: float) -> None:
+def longest_silence(fleet: Fleet, since: float) -> float:
+    """Return the longest time without a start that ended after a blow, which may have begun a little before it."""
+    starts = sorted(line.at for line in fleet.ledger.lines(event=START) if since - 2.0 < line.at)
+    return max(after - before for before, after in pairwise(starts) if after > since)
+
+
+def drain_and_judge(fleet: Fleet, judge: Judge, figures: Figures) -> FleetVerdict:
+    """Drain the nodes and put the counts of the judge into the figures; what it calls a fault is the caller's."""
     drain(fleet, figures)
     verdict = judge.verdict()
     figures.slots = verdict.slots
@@ -152,8 +159,13 @@ def _conclude(fleet: Fleet, judge: Judge, figures: Figures, election: float) -> 
     figures.stale_accepted = verdict.stale_accepted
     figures.early = verdict.early
     figures.unrecorded = verdict.unrecorded
-    figures.takeovers = list(verdict.takeovers)
     figures.kills = sum(1 for incident in fleet.incidents if incident.kind == "kill")
+    return verdict
+
+
+def _conclude(fleet: Fleet, judge: Judge, figures: Figures, election: float) -> None:
+    verdict = drain_and_judge(fleet, judge, figures)
+    figures.takeovers = list(verdict.takeovers)
     figures.faults += verdict.faults
     if not figures.takeovers:
         figures.faults.append("no takeover was measured")

@@ -15,6 +15,7 @@ from proof.chaos.places import STORES
 from proof.chaos.quorum import HEAD_OF_QUORUM, row_of_quorum
 from proof.chaos.quorum import LEASE as QUORUM_LEASE
 from proof.chaos.scenarios import ALL_FAULTS, LEASE
+from proof.chaos.skewed import HEAD_OF_SKEWED, row_of_skewed
 from proof.chaos.storm import COMBINED
 
 __all__ = ["KEPT", "failed", "keep", "kept", "write"]
@@ -97,7 +98,7 @@ def _lines(found: Sequence[Figures]) -> list[str]:
             "",
             *_beside(of["beside"]),
         ]
-    if hurt := [figures for figures in found if figures.scenario == "quorum"]:
+    if hurt := [figures for figures in found if figures.scenario == "quorum" and figures.returns]:
         lines += [
             "",
             f"Three members, each in a network of its own, and three nodes with a lease of {QUORUM_LEASE:g} s: the",
@@ -105,6 +106,14 @@ def _lines(found: Sequence[Figures]) -> list[str]:
             "and killed at the moment at which a node dies. Seconds without a start; the jobs are due every second:",
             "",
             *table(HEAD_OF_QUORUM, [row_of_quorum(figures) for figures in hurt]),
+        ]
+    if off := [figures for figures in found if figures.scenario.startswith("skewed") and figures.notes]:
+        lines += [
+            "",
+            "Three members, one of them with a clock that is off: of ZooKeeper for real (libfaketime), of etcd by a",
+            "relay that shifts the time in its replies. Its node and another are killed, then it and another member:",
+            "",
+            *table(HEAD_OF_SKEWED, [row_of_skewed(figures) for figures in off]),
         ]
     if returns := [figures for figures in found if figures.seconds_lost]:
         rows = [figures.row_of_return() for figures in returns]
@@ -132,7 +141,7 @@ def _made(figures: Figures) -> tuple[str, str, str]:
 
 
 def _table(head: Sequence[str], found: Sequence[Figures]) -> list[str]:
-    return table(head, [figures.row(LEASE) for figures in found])
+    return table(head, [figures.row() for figures in found])
 
 
 def _strikes(found: Sequence[Figures]) -> list[str]:

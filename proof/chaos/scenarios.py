@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from proof.chaos.arena import Arena
+from proof.chaos.arena import Arena, patience, schedules_of
 from proof.chaos.fault import Fault
 from proof.chaos.figures import Figures
 from proof.chaos.network_faults import NETWORK_FAULTS
@@ -55,12 +56,11 @@ def storm(
 
     `timed`: a takeover that takes longer than a lease and a second is a fault.
     """
-    figures = Figures(store=place.name, scenario="storm", seconds=seconds)
+    figures = Figures(store=place.name, scenario="storm", seconds=seconds, lease=lease)
     with Arena(place, folder, ["proof.chaos.jobs.mixed"], lease=lease) as arena:
         arena.start()
-        store = arena.fleet.scheduler.open().store
         schedules = steady_schedules(arena.fleet)
-        judges = judges_of(arena.fleet, schedules)
+        judges = judges_of(arena, schedules)
         open_window(arena, judges)
         peaceful = _peaceful_kills(arena, kills, tell)
         enabled = [fault for fault in faults if fault.possible(arena)]
@@ -70,7 +70,7 @@ def storm(
         tempest.rage(seconds, first=first, again=[*enabled, KILL, FREEZE, KILL])
         heal(arena, judges, figures, tell)
         figures.takeovers = _takeovers(arena, schedules, peaceful)
-        figures.tier = str(store.capabilities.tier)
+        figures.tier = str(arena.store.capabilities.tier)
         conclude(arena, judges, figures)
     figures.note_strikes({number: tempest.struck[number] for number in (*(f.number for f in enabled), COMBINED)})
     if kills and not figures.takeovers:
@@ -80,20 +80,20 @@ def storm(
     return figures
 
 
-def crowd(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell) -> Figures:
+def crowd(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell, lease: float = LEASE) -> Figures:
     """Two hundred jobs every second on five nodes, with kill -9, freezes, and the server restarted and killed."""
-    figures = Figures(store=place.name, scenario="crowd", seconds=seconds)
-    with Arena(place, folder, ["proof.chaos.jobs.crowd"], lease=LEASE) as arena:
+    figures = Figures(store=place.name, scenario="crowd", seconds=seconds, lease=lease)
+    with Arena(place, folder, ["proof.chaos.jobs.crowd"], lease=lease) as arena:
         arena.start()
-        judge = Judge.of(arena.fleet)
+        judge = judge_of(arena, schedules_of(arena.fleet))
         open_window(arena, (judge,))
         tempest = Storm(arena, seed=seed, tell=tell)
-        server = (RESTART, CRASH) if place.server else ()
+        server = [fault for fault in (RESTART, CRASH) if fault.possible(arena)]
         first = [KILL, FREEZE, *server[:1], FREEZE, KILL, *server[1:]]
         pause = seconds / (len(first) + 2)
         tempest.rage(seconds, first=first, again=[KILL, FREEZE], every=(pause * 0.8, pause))
         heal(arena, (judge,), figures, tell)
-        figures.tier = str(arena.fleet.scheduler.open().store.capabilities.tier)
+        figures.tier = str(arena.store.capabilities.tier)
         conclude(arena, (judge,), figures)
     figures.note_strikes({fault.number: tempest.struck[fault.number] for fault in (KILL, FREEZE, *server)})
     return figures
@@ -104,7 +104,7 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
     figures = Figures(store=place.name, scenario="beside", seconds=frozen_for)
     with Arena(place, folder, ["proof.chaos.jobs.beside"], lease=min(15.0, frozen_for / 2.5), nodes=2) as arena:
         arena.start()
-        judge = Judge.of(arena.fleet)
+        judge = judge_of(arena, schedules_of(arena.fleet))
         open_window(arena, (judge,))
         ledger = arena.fleet.ledger
         replicas = [berth.replica for berth in arena.berths]
@@ -114,11 +114,11 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
         thawed = SystemClock().boot()
         sleeper.thaw()
         # Not its next start: a node whose idea of the time is a little behind may find everything claimed for long.
-        sleeper.wait_event("session renewed", within=30, after=thawed)
+        sleeper.wait_event("session renewed", within=patience(30), after=thawed)
         tell(f"        frozen for {frozen_for:g} s in the middle of {len(left)} runs, and at work again")
         heal(arena, (judge,), figures, tell)
         conclude(arena, (judge,), figures)
-        accepted = _accepted(arena.fleet)
+        accepted = _accepted(arena)
         ended = [line for line in ledger.lines(event=END) if line.pid == healthy.pid]
         ran = {line.key: line.at for line in ended if (line.run, line.attempt) in accepted}
         starts = [line for line in ledger.lines(event=START) if line.pid == sleeper.pid]
@@ -136,9 +136,9 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
 # --- parts
 
 
-def _accepted(fleet: Fleet) -> set[tuple[str, int]]:
+def _accepted(arena: Arena) -> set[tuple[str, int]]:
     """Return the attempts whose success the store has: on a slow machine a healthy node loses its lease as well."""
-    log = fleet.scheduler.open().store.history(Query(limit=10_000)).records
+    log = arena.store.history(Query(limit=10_000)).records
     return {(record.run, record.attempt) for record in log if record.status is Status.SUCCEEDED}
 
 
@@ -147,15 +147,17 @@ def steady_schedules(fleet: Fleet) -> dict[str, Schedule]:
     return {job.name: job.schedule for job in fleet.scheduler.registry if job.name not in UNSTEADY}
 
 
-def judges_of(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:
+def judge_of(arena: Arena, schedules: Mapping[str, Schedule]) -> Judge:
+    """One for these jobs."""
+    fleet = arena.fleet
+    return Judge(ledger=fleet.ledger, store=arena.store, schedules=schedules, incidents=fleet.incidents)
+
+
+def judges_of(arena: Arena, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:
     """One for the jobs that may be repeated and must not be lost, one for those that may be lost and never repeated."""
-    store = fleet.scheduler.open().store
     strict = {name: schedule for name, schedule in schedules.items() if name not in AT_MOST_ONCE}
     loose = {name: schedule for name, schedule in schedules.items() if name in AT_MOST_ONCE}
-    return (
-        Judge(ledger=fleet.ledger, store=store, schedules=strict, incidents=fleet.incidents),
-        Judge(ledger=fleet.ledger, store=store, schedules=loose, incidents=fleet.incidents),
-    )
+    return judge_of(arena, strict), judge_of(arena, loose)
 
 
 def _peaceful_kills(arena: Arena, kills: int, tell: Tell) -> list[Incident]:
@@ -166,21 +168,22 @@ def _peaceful_kills(arena: Arena, kills: int, tell: Tell) -> list[Incident]:
         berths = [next(turns) for _ in range(min(2, kills))]
         victims = [berth.replica for berth in berths]
         # Both at one moment: who dies while taking over from the other would make its takeover look slow.
-        wait_until(lambda: all(_runs_of(arena, v) for v in victims), within=60, what="runs to kill in the middle")  # noqa: B023
+        busy = partial(_are_busy, arena, victims)
+        wait_until(busy, within=patience(), what="runs to kill in the middle")
         for victim in victims:
             victim.kill()
         left = {run for victim in victims for run in _runs_of(arena, victim)}
         fresh = [arena.fill(berth) for berth in berths]
-        wait_until(lambda: left <= _started_elsewhere(arena, victims), within=60, what="the takeover of their runs")  # noqa: B023
-        arena.fleet.wait_ready(fresh)
+        taken_over = partial(_have_started_elsewhere, arena, victims, left)
+        wait_until(taken_over, within=patience(), what="the takeover of their runs")
+        arena.fleet.wait_ready(fresh, within=patience())
     tell(f"        {kills} nodes killed in peace")
     return arena.fleet.incidents[before:]
 
 
 def _takeovers(arena: Arena, schedules: dict[str, Schedule], incidents: Sequence[Incident]) -> list[float]:
     """How long the runs of these victims had to wait."""
-    store = arena.fleet.scheduler.open().store
-    judge = Judge(ledger=arena.fleet.ledger, store=store, schedules=schedules, incidents=incidents)
+    judge = Judge(ledger=arena.fleet.ledger, store=arena.store, schedules=schedules, incidents=incidents)
     judge.open()
     return list(judge.verdict().takeovers)
 
@@ -188,6 +191,14 @@ def _takeovers(arena: Arena, schedules: dict[str, Schedule], incidents: Sequence
 def _runs_of(arena: Arena, replica: Replica) -> set[str]:
     """Return the runs that a node is in the middle of, and that another may repeat."""
     return {line.run for line in arena.fleet.ledger.open() if line.pid == replica.pid and line.job not in AT_MOST_ONCE}
+
+
+def _are_busy(arena: Arena, replicas: Sequence[Replica]) -> bool:
+    return all(_runs_of(arena, replica) for replica in replicas)
+
+
+def _have_started_elsewhere(arena: Arena, victims: Sequence[Replica], runs: set[str]) -> bool:
+    return runs <= _started_elsewhere(arena, victims)
 
 
 def _started_elsewhere(arena: Arena, victims: Sequence[Replica]) -> set[str]:
@@ -227,7 +238,7 @@ def conclude(arena: Arena, judges: Sequence[Judge], figures: Figures) -> None:
         replica.term()
     for replica in fleet.alive():
         with suppress(TimeoutError):
-            replica.wait(60)
+            replica.wait(patience())
     strange = [replica for replica in fleet.replicas if replica.process.returncode not in (0, -9)]
     figures.faults += [f"did not drain: {replica!r}: {replica.log()[-500:]}" for replica in strange]
     figures.faults += [f"{replica!r}: {alarm}" for replica in fleet.replicas for alarm in _alarms(replica)]
@@ -248,7 +259,7 @@ def conclude(arena: Arena, judges: Sequence[Judge], figures: Figures) -> None:
     figures.cuts = sum(berth.proxy.traffic.cut for berth in arena.berths if berth.proxy)
     figures.restarts = arena.place.restarts
     runs = len(fleet.ledger.lines(event=END))
-    if arena.place.server is not None and runs:
+    if arena.place.calls and runs:  # servers of key stores count none
         figures.calls_per_run = round(arena.place.calls / runs, 2)
 
 
@@ -265,7 +276,7 @@ def _freeze_in_the_middle(arena: Arena, replicas: Sequence[Replica]) -> tuple[Re
         return next((replica for replica in replicas if len(_runs_of(arena, replica)) >= 2), None)
 
     while True:
-        replica = wait_until(busy, within=30, what="runs on a node to be frozen")
+        replica = wait_until(busy, within=patience(30), what="runs on a node to be frozen")
         arena.freeze(replica)
         if left := _runs_of(arena, replica):
             return replica, left

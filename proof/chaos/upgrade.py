@@ -48,7 +48,7 @@ def upgrade(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell
     with Arena(place, folder, [target], lease=lease) as arena:
         arena.start()
         store = arena.fleet.scheduler.open().store
-        judges = judges_of(arena.fleet, steady_schedules(arena.fleet))
+        judges = judges_of(arena, steady_schedules(arena.fleet))
         open_window(arena, judges)
         for berth in arena.berths[:2]:
             berth.program = NEXT

@@ -229,7 +229,7 @@ class Server(ABC):
             raise
 
     def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + self.ready_within
+        until = time.monotonic() + self.ready_within * max(1.0, os.getloadavg()[0] / 4)
         while True:
             try:
                 self.ask()

@@ -17,14 +17,20 @@ from solocron.stores.url import parse
 from solocron.testing.fleet import wait_until
 from tests.servers.base import Server, free_port
 from tests.servers.etcd import Etcd
+from tests.servers.mongodb import MongoDB
 from tests.servers.nats import Nats
 from tests.servers.seats import LOOPBACK, Seat
 from tests.servers.zookeeper import ZooKeeper
 
-__all__ = ["CLUSTERS", "Cluster", "EtcdCluster", "NatsCluster", "ZooCluster"]
+__all__ = ["CLUSTERS", "Cluster", "EtcdCluster", "MongoCluster", "NatsCluster", "ZooCluster"]
 
 _PATIENCE = 60.0
 MEMBERS = 3
+
+
+def _patience() -> float:
+    """Return the seconds to wait for what a quiet machine does in two or three."""
+    return _PATIENCE * max(1.0, os.getloadavg()[0] / 4)
 
 
 class Cluster(ABC):
@@ -57,7 +63,7 @@ class Cluster(ABC):
                         return member
             return None
 
-        return wait_until(look, within=_PATIENCE, what="a leader")
+        return wait_until(look, within=_patience(), what="a leader")
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -75,7 +81,7 @@ class Cluster(ABC):
         for member in self.members:
             if isinstance(member, _Joins):
                 member.joined = True
-            wait_until(lambda: _answers(member), within=_PATIENCE, what=f"{member.name} of a cluster")  # noqa: B023
+            wait_until(lambda: _answers(member), within=_patience(), what=f"{member.name} of a cluster")  # noqa: B023
 
     @property
     def hosts(self) -> str:
@@ -146,6 +152,30 @@ class _NatsMember(Nats):
         super().__init__(settings={"server_name": self.title, "cluster": cluster})
 
 
+class _MongoMember(_Joins, MongoDB):
+    """Replies before the set is made, and then as soon as it knows of a primary."""
+
+    def ask(self) -> None:
+        from pymongo.errors import PyMongoError
+
+        try:
+            with self.client() as client:
+                told = client.admin.command("hello")
+        except PyMongoError as error:
+            raise AssertionError(str(error)) from None
+        assert not self.joined or "primary" in told, "no primary yet"
+
+    @property
+    def leads(self) -> bool:
+        from pymongo.errors import PyMongoError
+
+        try:
+            with self.client() as client:
+                return bool(client.admin.command("hello")["isWritablePrimary"])
+        except PyMongoError:
+            return False
+
+
 class EtcdCluster(Cluster):
     name = "etcd"
     kind = Etcd
@@ -190,10 +220,38 @@ class NatsCluster(Cluster):
                 return next((one for one in self.members if isinstance(one, _NatsMember) and one.title == title), None)
             return None
 
-        return wait_until(look, within=_PATIENCE, what="a leader of the stream")
+        return wait_until(look, within=_patience(), what="a leader of the stream")
 
 
-CLUSTERS: dict[str, type[Cluster]] = {one.name: one for one in (EtcdCluster, ZooCluster, NatsCluster)}
+class MongoCluster(Cluster):
+    """A replica set; its members know each other by the addresses of their clients, as MongoDB wants it."""
+
+    name = "mongodb"
+    kind = MongoDB
+    election = 4.0
+    _made = False
+
+    def make(self, seats: Sequence[Seat]) -> Sequence[Server]:
+        return [_MongoMember() for _ in seats]
+
+    def settle(self) -> None:
+        if not self._made:
+            self._made = True
+            first = self.members[0]
+            assert isinstance(first, _MongoMember)
+            config = first.members()
+            config["members"] = [
+                {"_id": i, "host": f"{one.seat.host}:{one.port}"} for i, one in enumerate(self.members)
+            ]
+            with first.client() as client:
+                client.admin.command("replSetInitiate", config)
+        super().settle()
+
+    def fresh_url(self) -> str:
+        return f"mongodb://{self.hosts}/solocron?replicaSet=rs0&collection=p{os.getpid()}-{next(self._numbers)}"
+
+
+CLUSTERS: dict[str, type[Cluster]] = {one.name: one for one in (EtcdCluster, ZooCluster, NatsCluster, MongoCluster)}
 
 
 def _answers(member: Server) -> bool:

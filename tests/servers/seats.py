@@ -80,14 +80,25 @@ class Wires:
         self._stack.close()
 
     def cut(self, seat: Seat, *, clients: bool) -> None:
-        """Cut a seat off from its peers, and with `clients` from everything."""
+        """Cut a seat off from its peers, and with `clients` from everything.
+
+        Members that talk to each other by the addresses of their clients are cut there by a route that leads nowhere.
+        """
         self._set(seat, "p", "down")
+        self._route(seat, "replace")
         if clients:
             self._set(seat, "c", "down")
 
     def mend(self, seat: Seat) -> None:
         for wire in "pc":
             self._set(seat, wire, "up")
+        self._route(seat, "del")
+
+    def _route(self, seat: Seat, verb: str) -> None:
+        space = self._space(self.seats.index(seat) + 2)
+        for other in self.seats:
+            if other != seat:
+                _ip("-n", space, "route", verb, "blackhole", f"{other.host}/32")
 
     def _set(self, seat: Seat, wire: str, state: str) -> None:
         _ip("link", "set", f"{self._name}{wire}{self.seats.index(seat) + 2}", state)

@@ -9,9 +9,10 @@ from datetime import timedelta
 
 import pytest
 
+from proof.chaos.date_relay import DateRelay
 from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
-from solocron.stores.contract import Store, Verdict
+from solocron.stores.contract import Check, Store, Verdict
 from solocron.stores.swap.etcd import EtcdStore
 from solocron.stores.swap.layout import NOTIFY
 from solocron.stores.url import make_store, parse
@@ -117,6 +118,61 @@ def test_a_full_server_takes_no_writes_and_says_what_to_do(start_server: StartSe
         assert get(store, Kind.JOB, "j") == job("j")
         levels = {check.name: check.level for check in store.checks()}
         assert levels["alarms"] == "FAIL"
+
+
+def test_doctor_warns_and_fails_long_before_the_server_takes_no_writes(start_server: StartServer) -> None:
+    """By the server's own quota: against the default of 2 GB a smaller one was never near, and the cluster stopped."""
+    quota = 2_000_000
+    server = start_server(Etcd, settings={"quota-backend-bytes": str(quota), "auto-compaction-retention": "0"})
+    with opened(server.fresh_url()) as store:
+        assert _space(store).level == "OK"
+        seen: dict[str, int] = {}
+        with pytest.raises(StoreRefused, match="auto-compaction-retention"):
+            _grow(store, server, seen)
+        assert list(seen) == ["OK", "WARN", "FAIL"]
+        assert seen["WARN"] < 0.4 * quota
+        assert seen["FAIL"] < 0.9 * quota
+        told = _space(store)
+        assert "its quota is 2 MB; no old revision was ever removed" in told.detail
+        assert "--auto-compaction-retention=5m" in str(told.remedy)
+
+
+def _grow(store: EtcdStore, server: Etcd, seen: dict[str, int]) -> None:
+    """Write one document until the server takes no more; the sizes at which doctor first said each word."""
+    for _ in range(1_000):
+        put(store, note(Kind.STEP, "n", {"x": "y" * 30_000}))
+        size = int(server.call("/v3/maintenance/status", {})["dbSize"])
+        seen.setdefault(_space(store).level, size)
+
+
+def test_doctor_sees_that_the_server_compacts(start_server: StartServer) -> None:
+    server = start_server(Etcd, settings={"quota-backend-bytes": "4000000"})
+    with opened(server.fresh_url()) as store:
+        put(store, job("j"))
+        assert "no old revision was ever removed" in _space(store).detail
+        server.call("/v3/kv/compaction", {"revision": str(store._keys.position()), "physical": True})
+        assert "no old revision" not in _space(store).detail
+
+
+@pytest.mark.parametrize(("seconds", "level"), [(5, "WARN"), (-5, "WARN"), (0, "OK")])
+def test_doctor_compares_the_clocks_of_the_members(etcd: Etcd, seconds: float, level: str) -> None:
+    """The second member is a relay before the first that shifts the time in its replies."""
+    with DateRelay("127.0.0.1", etcd.port, seconds) as relay:
+        place, _, prefix = etcd.fresh_url().rpartition("/")
+        with opened(f"{place},127.0.0.1:{relay.port}/{prefix}") as store:
+            (clocks,) = (check for check in store.checks() if check.name == "clocks")
+    assert clocks.level == level
+    assert ("differ by" in clocks.detail) == (level == "WARN")
+
+
+def test_one_member_has_no_clocks_to_compare(etcd: Etcd) -> None:
+    with opened(etcd.fresh_url()) as store:
+        assert "clocks" not in {check.name for check in store.checks()}
+
+
+def _space(store: EtcdStore) -> Check:
+    (found,) = (check for check in store.checks() if check.name == "space")
+    return found
 
 
 def _fill(store: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from solocron.stores.swap.key_store import ABSENT, EXISTS, Stale, Swapped
 from solocron.stores.swap.mongodb import MongoStore
 from solocron.stores.swap.mongodb.keys import MongoKeys
 from solocron.stores.url import make_store, parse
-from solocron.testing.conformance.kit import everything, get, job, put, write
+from solocron.testing.conformance.kit import everything, get, job, patience, put, write
 from solocron.testing.conformance.rivals import race
 from solocron.testing.faults import StoreFaults, Victim
 from solocron.testing.faults.victim import MINE, PASSWORD, claim
@@ -163,6 +163,37 @@ def test_a_commit_that_is_cut_off_before_its_end_did_nothing(
     monkeypatch.undo()
     assert {item.value for item in keys.fetch(["k", "l"]).items.values()} == {"1"}
     assert isinstance(keys.commit({"k": ABSENT}, {"k": "3"}), Stale)
+
+
+@needs_server
+def test_the_keys_of_a_commit_whose_client_died_are_free_again_when_the_server_ends_it(mongodb: MongoDB) -> None:
+    """A connection that breaks does not end a transaction; only its lifetime does, which is a minute by default."""
+    with (
+        closing(MongoStore(parse(mongodb.fresh_url()), lease=timedelta(seconds=30))) as store,
+        mongodb.client() as client,
+    ):
+        put(store, job("j"))
+        assert {check.name: check.level for check in store.checks()}["transactions"] == "WARN"
+        client.admin.command({"setParameter": 1, "transactionLifetimeLimitSeconds": 10})
+        try:
+            assert {check.name: check.level for check in store.checks()}["transactions"] == "OK"
+            with mongodb.client() as victim:
+                # As by a node that is killed: nobody will end this session.
+                session = victim.start_session()
+                session.start_transaction()
+                collection = _keys(store)._link.collection
+                theirs = victim.get_database(collection.database.name).get_collection(collection.name)
+                theirs.update_one({"_id": "default/d/job/j"}, {"$set": {"w": "theirs"}}, session=session)
+                session._server_session = None  # closing the client would end it
+            with pytest.raises(StoreUnavailable, match="too many commits under way"):
+                put(store, job("j", due_at=SECOND))
+            for _ in patience():
+                with suppress(StoreUnavailable):
+                    put(store, job("j", due_at=SECOND))
+                    break
+            assert get(store, Kind.JOB, "j") == job("j", due_at=SECOND)
+        finally:
+            client.admin.command({"setParameter": 1, "transactionLifetimeLimitSeconds": 60})
 
 
 @needs_server

@@ -30,9 +30,9 @@ class EtcdAddress(ServerAddress):
             tls=tls_context(parts) if secure else None,
         )
 
-    def connection(self, timeout: float | None = None) -> HTTPConnection:
-        """Return a connection to the first member, not connected yet."""
-        host, port = self.hosts[0]
+    def connection(self, timeout: float | None = None, to: tuple[str, int] | None = None) -> HTTPConnection:
+        """Return a connection to a member, the first one unless another is named; not connected yet."""
+        host, port = to or self.hosts[0]
         seconds = self.timeout if timeout is None else timeout
         if self.tls is not None:
             return HTTPSConnection(host, port, timeout=seconds, context=self.tls)

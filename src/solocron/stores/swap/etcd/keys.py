@@ -211,7 +211,7 @@ class EtcdKeys:
         return self._watch.wait(after, timeout)
 
     def checks(self) -> Sequence[Check]:
-        return list(checks_of(ask_facts(self._link), self._address, self._link.time))
+        return list(checks_of(ask_facts(self._link, closely=True), self._address, self._link.time))
 
     def namespaces(self) -> Collection[str]:
         """Step from one namespace to the next: a call for each."""

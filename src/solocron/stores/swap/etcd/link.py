@@ -6,7 +6,8 @@ import base64
 import json
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -95,6 +96,39 @@ class EtcdLink:
                     ) from None
                 self._log_in()
         raise AssertionError("the last round returns or raises")
+
+    def metrics(self) -> dict[str, float]:
+        """Return the plain figures of the member's page for Prometheus; none where it is kept elsewhere or refused."""
+        wire = self._wire()
+        try:
+            wire.connection.request("GET", "/metrics")
+            response = wire.connection.getresponse()
+            text = response.read().decode(errors="replace")
+        except (OSError, HTTPException):
+            return {}
+        finally:
+            wire.discard()  # a page of a hundred kilobytes, and not JSON: no other call is to find its rest
+        return dict(_figures(text)) if response.status == 200 else {}
+
+    def clocks(self) -> dict[tuple[str, int], tuple[float, float]]:
+        """Return between which bounds the clock of each member that replies is ahead of the boot clock, in seconds."""
+        found: dict[tuple[str, int], tuple[float, float]] = {}
+        for host in sorted(self.address.hosts):
+            connection = self.address.connection(to=host)
+            try:
+                connection.connect()
+                sent = self.time.begin_call()
+                connection.request("GET", "/version")
+                date = connection.getresponse().getheader("Date")
+                received = self.time.begin_call()
+            except (OSError, HTTPException):
+                continue
+            finally:
+                connection.close()
+            if date:
+                told = _instant(date) / SECOND
+                found[host] = told - received, told + 1.0 - sent
+        return found
 
     def _server_of(self, wire: EtcdWire) -> str:
         if not wire.server:
@@ -267,6 +301,13 @@ def _parsed(text: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return reply if isinstance(reply, dict) else {}
+
+
+def _figures(page: str) -> Iterator[tuple[str, float]]:
+    for line in page.splitlines():
+        name, _, value = line.partition(" ")
+        with suppress(ValueError):
+            yield name, float(value)
 
 
 @lru_cache(maxsize=8)

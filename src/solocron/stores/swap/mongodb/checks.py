@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from solocron.errors import StoreRefused
+from solocron.errors import StoreError, StoreRefused
 from solocron.stores.contract import Capabilities, Check, Tier
 from solocron.stores.swap.mongodb.link import MongoLink
 
 __all__ = ["MongoFacts", "ask_facts", "capabilities_of", "checks_of"]
 
 _OLDEST = (4, 4)
+_LIFETIME = "transactionLifetimeLimitSeconds"
+_LONG = 10
+"""Seconds for which a dead node's transaction may hold its keys without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,8 @@ class MongoFacts:
     members: int
     arbiters: int
     sharded: bool
+    lingering: int | None = None
+    """Seconds for which the server keeps a transaction whose client is gone; None if this user may not ask."""
 
 
 def ask_facts(link: MongoLink) -> MongoFacts:
@@ -40,8 +45,20 @@ def ask_facts(link: MongoLink) -> MongoFacts:
             f"{link.url} is MongoDB {version}, and 4.4 is the oldest that works; nothing was written. Upgrade it."
         )
     return MongoFacts(
-        version=version, members=len(hello.get("hosts", ())), arbiters=len(hello.get("arbiters", ())), sharded=sharded
+        version=version,
+        members=len(hello.get("hosts", ())),
+        arbiters=len(hello.get("arbiters", ())),
+        sharded=sharded,
+        lingering=_lingering(link),
     )
+
+
+def _lingering(link: MongoLink) -> int | None:
+    try:
+        told = link.read(lambda: link.client.admin.command({"getParameter": 1, _LIFETIME: 1}))
+    except StoreError:
+        return None
+    return int(told[_LIFETIME])
 
 
 def capabilities_of(facts: MongoFacts | None) -> Capabilities:
@@ -71,7 +88,18 @@ def checks_of(facts: MongoFacts, link: MongoLink) -> Iterator[Check]:
         yield Check("members", "WARN", told, "replace the arbiter by a member with data")
     elif not facts.sharded:
         yield Check("members", "OK", f"{voting} of the replica set")
+    yield _transactions(facts)
     if not link.address.encrypts and not link.address.is_local:
         yield Check(
             "encryption", "WARN", "off: documents and passwords cross the network as they are", "write ?tls=true"
         )
+
+
+def _transactions(facts: MongoFacts) -> Check:
+    """A node that is killed between the writes of a commit and its end leaves their keys locked for that long."""
+    if facts.lingering is None:
+        return Check("transactions", "OK", f"{_LIFETIME} cannot be seen by this user; 60 by default")
+    if facts.lingering <= _LONG:
+        return Check("transactions", "OK", f"ended after {facts.lingering} s if their client is gone")
+    detail = f"a node that is killed inside a commit may keep its jobs from being taken over for {facts.lingering} s"
+    return Check("transactions", "WARN", detail, f"db.adminCommand({{setParameter: 1, {_LIFETIME}: 5}}) on each member")

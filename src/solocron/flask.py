@@ -29,6 +29,8 @@ __all__ = ["Solocron"]
 
 OLDEST = (3, 0)
 _GRACE = 25.0
+_BEFORE_POOLS = 100
+"""Multiprocessing ends its pools of processes at priority 15; a body that uses one shall be drained first."""
 _OPTIONS = {"SOLOCRON_STORE": "store", "SOLOCRON_NAMESPACE": "namespace", "SOLOCRON_POOLS": "pools"}
 _OTHERS = ("SOLOCRON_ENABLED", "SOLOCRON_MODULES", "SOLOCRON_START")
 _STARTS = (None, "first-request")
@@ -92,7 +94,20 @@ class Solocron(Scheduler):
             if self._served_in != os.getpid():
                 self.start()  # refused: each request says so, rather than the first alone
                 self._served_in = os.getpid()
-                atexit.register(self.stop, _GRACE)
+                self._stop_at_exit()
+
+    def _stop_at_exit(self) -> None:
+        atexit.register(self.stop, _GRACE)
+        apache = sys.modules.get("mod_wsgi")  # made by the server itself, in each of its interpreters
+        if apache is not None and hasattr(apache, "subscribe_shutdown"):
+            # It ends a sub-interpreter only when its threads have ended, and calls the functions of atexit after that.
+            apache.subscribe_shutdown(lambda event, **facts: self.stop(_GRACE))
+        process = sys.modules.get("multiprocessing.process")
+        if process is not None and process.parent_process() is not None:
+            # A child that multiprocessing has forked, as a worker of granian, ends without the functions of atexit.
+            from multiprocessing.util import Finalize
+
+            Finalize(None, self.stop, args=(_GRACE,), exitpriority=_BEFORE_POOLS)
 
     def _command(self) -> click.Command:
         import click

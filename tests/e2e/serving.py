@@ -21,14 +21,13 @@ PATIENCE = 30
 class Served:
     """A server on a port of its own; what it said is in a file."""
 
-    def __init__(self, argv: list[str], folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
         self.port, self.said_in = free_port(), folder / "said"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SOLOCRON_", "FLASK_"))}
         path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-        program = [sys.executable] if argv[0].startswith("/") else [sys.executable, "-m"]
         with self.said_in.open("wb") as said:
             self.process = subprocess.Popen(
-                [*program, *(word.format(port=self.port) for word in argv)],
+                [word.format(port=self.port) for word in command],
                 cwd=folder,
                 env={**kept, "PYTHONPATH": path, **environment},
                 stdout=said,
@@ -71,7 +70,15 @@ class Served:
 @contextmanager
 def serving(*argv: str, folder: Path, **environment: str) -> Iterator[Served]:
     """Start `python -m ARGV` or the script at ARGV's path; `{port}` is its port. Kill all of it at the end."""
-    server = Served(list(argv), folder, environment)
+    program = [sys.executable] if argv[0].startswith("/") else [sys.executable, "-m"]
+    with running([*program, *argv], folder, **environment) as server:
+        yield server
+
+
+@contextmanager
+def running(command: list[str], folder: Path, **environment: str) -> Iterator[Served]:
+    """Start a program that is not Python's; `{port}` is its port. Kill all of it at the end."""
+    server = Served(command, folder, environment)
     try:
         wait_until(server.listens, within=PATIENCE, what=lambda: server.said)
         yield server

@@ -94,6 +94,26 @@ def test_the_same_suite_on_sqlite_where_the_store_of_a_test_is_in_memory(project
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_check_of_databases_looks_at_the_store_and_makes_nothing(project: Path) -> None:
+    check = ("check", "--database", "default")
+    empty = manage(project, *check)
+    assert (empty.returncode, "?: (solocron.W003)" in empty.stderr) == (0, True), empty.stderr
+    assert "start the first node: manage.py solocron run.\n" in empty.stderr
+    assert "HINT: The first node makes the tables, or manage.py solocron migrate." in empty.stderr
+    (project / "db.sqlite3").write_text("this is no database, and longer than the header of one would have to be")
+    broken = manage(project, *check)
+    assert (broken.returncode, "?: (solocron.E006)" in broken.stderr) == (1, True), broken.stderr
+
+
+def test_the_bare_command_line_says_which_one_has_read_the_settings(project: Path) -> None:
+    """It used to end with the error of Django's that no settings are configured."""
+    words = [sys.executable, "-m", "solocron", "tick", "books.jobs"]
+    done = subprocess.run(
+        words, cwd=project, env=environment(), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, "manage.py solocron" in done.stderr) == (2, True), done.stderr
+
+
 def test_triggers_belong_to_transactions_and_connections_are_not_left_behind(
     project: Path, postgres: Postgres, looking: Looking
 ) -> None:

@@ -10,9 +10,12 @@ import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import pytest
+
 from solocron import EmptyStore, Scheduler
 from solocron.testing.fleet import wait_until
 from tests.e2e.serving import PATIENCE, ROOT, Served, serving
+from tests.required import require_module
 
 PROGRAMS = "tests.e2e.programs"
 
@@ -41,6 +44,35 @@ def test_three_workers_of_a_fastapi_application_run_each_slot_once_and_drain(tmp
         assert "a node holds a new lease" not in server.said, "and nothing else is"
         assert server.stop() in (0, -15)
     assert look.nodes() == [], "every worker has drained and ended its session"
+    look.stop()
+
+
+LIFESPANS = {
+    "hypercorn": ["hypercorn", "--bind=127.0.0.1:{port}", "--workers=2"],
+    "granian": ["granian", "--interface=asgi", "--host=127.0.0.1", "--port={port}", "--workers=2"],
+}
+
+
+@pytest.mark.parametrize("server", LIFESPANS)
+def test_each_worker_of_hypercorn_and_of_granian_is_a_node_from_its_lifespan_on(server: str, tmp_path: Path) -> None:
+    require_module(server)
+    store, ledger = f"sqlite:///{tmp_path / 'jobs.db'}", tmp_path / "ledger"
+    ledger.touch()
+    look = Scheduler(store, enabled=False)
+    words = [*LIFESPANS[server], f"{PROGRAMS}.fastapi_app:app"]
+    with serving(*words, folder=tmp_path, SOLOCRON_STORE=store, LEDGER=str(ledger)) as served:
+        wait_until(lambda: len(pids(look)) == 2, within=PATIENCE, what="two nodes")
+        assert pids(look) <= set(served.children())
+        wait_until(lambda: len(ledger.read_text().splitlines()) >= 6, within=PATIENCE, what="runs")
+        status, body = served.ask("/trigger/beat", method="POST")
+        assert (status, json.loads(body)["state"]) == (200, True)
+        run = look.trigger("patient")
+        wait_until(lambda: look.get_run(run).status == "running", within=PATIENCE, what="a run that lasts")
+        assert served.stop() == 0, served.said
+    slots = [line.split()[0] for line in ledger.read_text().splitlines()]
+    assert len(set(slots)) == len(slots), "a slot ran twice"
+    assert look.get_run(run).result == "drained", "the workers have waited for it"
+    assert look.nodes() == [], "and ended their sessions"
     look.stop()
 
 
@@ -125,6 +157,32 @@ def test_in_uwsgi_each_worker_is_a_node_from_its_first_request_and_the_master_is
         assert {node.pid for node in look.nodes()} <= set(server.children())
         assert look.wait(look.trigger("where"), "20s").result[1] == "shop"
         assert server.stop() == 0
+    assert look.nodes() == [], "each worker has drained at its exit"
+    look.stop()
+
+
+def test_in_granian_a_worker_that_is_forked_drains_at_its_end_although_it_calls_no_function_of_atexit(
+    tmp_path: Path,
+) -> None:
+    """Multiprocessing ends its forked children with `os._exit`: the session used to stay until its lease was over."""
+    require_module("granian")
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    words = [
+        "--interface=wsgi",
+        "--factory",
+        "--host=127.0.0.1",
+        "--port={port}",
+        "--workers=2",
+        "--blocking-threads=2",
+    ]
+    app = f"{PROGRAMS}.flask_app:extended_app"
+    with serving("granian", *words, app, folder=tmp_path, SOLOCRON_STORE=store) as server:
+        serves = int(server.ask("/")[1])
+        wait_until(lambda: serves in pids(look), within=PATIENCE, what="a node")
+        assert pids(look) <= set(server.children())
+        assert look.wait(look.trigger("where"), "20s").result[1] == "shop"
+        assert server.stop() == 0, server.said
     assert look.nodes() == [], "each worker has drained at its exit"
     look.stop()
 

@@ -71,3 +71,10 @@ def test_a_killed_one_is_taken_over_and_a_living_one_left_alone(shop: Scheduler,
     assert start().wait() == 0
     assert began(ledger) == [[run, "1"], [run, "2"]]
     assert [str(one.status) for one in shop.attempts(run)] == ["lost", "succeeded"]
+
+
+def test_a_failure_for_good_is_told_by_the_exit_code(shop: Scheduler, start: Start, ledger: Path) -> None:
+    """Kubernetes then fails the Job, and starts no Pod for what Solocron has given up."""
+    run = shop.trigger("bill", "fail for good")
+    assert start().wait() == 1
+    assert began(ledger) == [[run, "1"], [run, "2"]]

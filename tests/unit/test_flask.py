@@ -95,6 +95,14 @@ def test_a_wrong_config_is_refused(solo: Solocron, tmp_path: Path, config: dict[
         solo.init_app(application(tmp_path, **config))
 
 
+def test_a_flask_that_is_too_old_is_one_sentence(
+    solo: Solocron, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solocron.flask.version", lambda name: "2.3.3")
+    with pytest.raises(ConfigurationError, match=r"Flask 2\.3\.3 is too old: 3\.0 or later is needed\. Nothing was"):
+        solo.init_app(application(tmp_path))
+
+
 def test_the_command_line_is_that_of_the_applications_scheduler(
     solo: Solocron, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +113,11 @@ def test_the_command_line_is_that_of_the_applications_scheduler(
         result = app.test_cli_runner().invoke(args=["solocron", *argv])
         return result.exit_code, result.stdout, result.stderr
 
+    code, _, err = call("status")
+    assert (code, "or start the first node: flask solocron run.\n" in err) == (3, True), (code, err)
+    found = call("doctor")[1]
+    assert "-> flask solocron run, or correct --store" in found
+    assert "none was given" not in found, "the application has named its store"
     assert call("tick")[0] == 0
     code, out, _ = call("jobs", "--json")
     assert (code, [job["name"] for job in json.loads(out)]) == (0, ["hello"])
@@ -128,6 +141,22 @@ def test_only_with_a_wish_a_request_starts_a_node_and_a_test_client_never(solo: 
     solo.stop("5s")
     app.test_client().get("/")
     assert not solo.health().alive, "a request that comes while the process ends does not start it again"
+
+
+def test_in_mod_wsgi_the_node_drains_when_the_process_is_told_to_stop(
+    solo: Solocron, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sub-interpreters end without atexit; `tests/e2e/test_mod_wsgi.py` has a real Apache."""
+    told: list[Any] = []
+    monkeypatch.setitem(sys.modules, "mod_wsgi", SimpleNamespace(subscribe_shutdown=told.append))
+    app = application(tmp_path, start="first-request")
+    solo.init_app(app)
+    app.test_client().get("/")
+    assert solo.health().alive
+    (stop,) = told
+    stop("process_stopping", shutdown_reason="shutdown_signal")
+    assert not solo.health().alive
+    assert solo.nodes() == []
 
 
 def test_where_no_node_can_be_each_request_says_so(

@@ -12,7 +12,7 @@ from importlib import import_module
 
 from solocron.cli import parser
 from solocron.cli.exits import INTERRUPTED, OK
-from solocron.cli.host import program
+from solocron.cli.host import in_its_words, program
 from solocron.errors import InvalidError, SolocronError, StoreError, StoreUnavailable, WaitTimeout
 
 __all__ = ["main"]
@@ -53,7 +53,7 @@ def _report(error: SolocronError, args: Namespace) -> int:
     text = str(error)
     if isinstance(error, StoreUnavailable):
         text = f"{text.rstrip('.')}. This command exits with {error.exit_code}; run it again when the store is back."
-    print(f"solocron: {clean(text, lines=True)}", file=sys.stderr)
+    print(f"solocron: {clean(in_its_words(text), lines=True)}", file=sys.stderr)
     step = _next_step(error, args)
     if step is not None:
         print(f"next: {step}", file=sys.stderr)

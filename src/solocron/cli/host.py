@@ -5,6 +5,7 @@ There TARGET is the application's scheduler, and the store is the scheduler's, u
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler
 
-__all__ = ["HostApplication", "hosted", "hosted_main", "program"]
+__all__ = ["HostApplication", "hosted", "hosted_main", "in_its_words", "program"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,16 @@ def hosted() -> HostApplication | None:
 def program() -> str:
     """Return the words that call this command line."""
     return "solocron" if _host is None else _host.program
+
+
+def in_its_words(text: str) -> str:
+    """Return a sentence of the library's whose commands are those of this command line; there is no TARGET to name."""
+    if _host is None:
+        return text
+    from solocron.cli.parser import COMMANDS
+
+    named = re.sub(rf"\bsolocron (?=({'|'.join(COMMANDS)})\b)", f"{_host.program} ", text)
+    return named.replace(f"{_host.program} run TARGET", f"{_host.program} run")
 
 
 def hosted_main(scheduler: Scheduler, argv: Sequence[str], *, program: str) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import django
 from django.apps import AppConfig
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from solocron.django import project
@@ -11,6 +13,8 @@ from solocron.django.admin_link import add_admin_link
 from solocron.django.checks import check_database, check_project
 
 __all__ = ["SolocronConfig"]
+
+OLDEST = (4, 2)
 
 
 class SolocronConfig(AppConfig):  # type: ignore[misc]  # Django ships no types
@@ -22,6 +26,10 @@ class SolocronConfig(AppConfig):  # type: ignore[misc]  # Django ships no types
 
     def ready(self) -> None:
         """Import what declares jobs. A module that fails is told by the system checks, and by the first use."""
+        if django.VERSION < OLDEST:
+            raise ImproperlyConfigured(
+                f"Django {django.__version__} is too old for solocron.django: 4.2 or later is needed."
+            )
         checks.register(check_project, "solocron")
         checks.register(check_database, checks.Tags.database)
         setting_changed.connect(_setting_changed, dispatch_uid="solocron")

@@ -53,7 +53,9 @@ def check_database(*, databases: Collection[str] | None = None, **_: Any) -> lis
     except EmptyStore as error:
         return [
             Warning(
-                str(error), hint="The first node makes the tables, or manage.py solocron migrate.", id="solocron.W003"
+                str(error).replace("solocron run TARGET", "manage.py solocron run"),
+                hint="The first node makes the tables, or manage.py solocron migrate.",
+                id="solocron.W003",
             )
         ]
     except (ConfigurationError, StoreError) as error:

@@ -12,13 +12,14 @@ from solocron.errors import InvalidError
 from solocron.jobs.options import PLACES, Span
 from solocron.model.documents.permit import MOST
 from solocron.model.documents.run import Shards
-from solocron.model.policy import whole
+from solocron.model.policy import Backoff, whole
 from solocron.model.routing import NODES
 from solocron.model.transitions.shards import SHARDS
 from solocron.size import format_size, parse_size
 
 __all__ = [
     "NAME",
+    "check_backoff",
     "check_choice",
     "check_hand_over",
     "check_isolation",
@@ -50,6 +51,13 @@ LEAST_MEMORY = 64 << 20
 """A Python process with its imports takes nearly half of it before it calls anything."""
 MOST_CORES = 4_096
 _NOTHING = "Nothing was registered."
+
+
+def check_backoff(backoff: object) -> Backoff:
+    """Return a backoff; a duration alone does not say how the waits grow."""
+    if not isinstance(backoff, Backoff):
+        raise InvalidError(f'backoff={backoff!r:.60} is not a Backoff; write backoff=Backoff(first="5s"). {_NOTHING}')
+    return backoff
 
 
 def check_name(name: object, what: str = "name") -> str:

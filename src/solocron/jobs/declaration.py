@@ -14,6 +14,7 @@ from typing import Any
 from solocron.duration import parse_duration
 from solocron.errors import InvalidError, ScheduleError
 from solocron.jobs.checks import (
+    check_backoff,
     check_choice,
     check_hand_over,
     check_isolation,
@@ -92,7 +93,7 @@ class Declaration:
                     payload=None if payload is None else check_payload(payload, whose=name or "the job"),
                     timeout=check_span("timeout", given["timeout"]),
                     retries=given["retries"],
-                    backoff=_BACKOFF if backoff is None else backoff,
+                    backoff=_BACKOFF if backoff is None else check_backoff(backoff),
                     on_crash=given["on_crash"],
                     on_lost=given["on_lost"],
                     on_stuck=given["on_stuck"],

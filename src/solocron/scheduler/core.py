@@ -88,6 +88,8 @@ class Core:
         self.alarm_settings: AlarmSettings | None = None
         """The thresholds of alarms, where the scheduler looks for them."""
         self.node: Node | None = None
+        self.leaving: Node | None = None
+        """The node while it drains."""
         self.loop: Any = None
         """The caller's event loop, on which coroutine jobs run."""
         self.moved: list[Callable[[], None]] = []
@@ -148,6 +150,12 @@ class Core:
         """Return the carrier that a job of this code names; None if it names none, or is not declared here."""
         declared = self.registry.jobs.get(job)
         return None if declared is None or declared.options.hand_over is None else declared.options.run_in
+
+    def expression_of(self, job: str) -> str | None:
+        """Return the cron expression of a job of this code; None if it has another schedule or is not declared here."""
+        declared = self.registry.jobs.get(job)
+        spec = None if declared is None else declared.spec
+        return None if spec is None or spec.get("kind") != "cron" else str(spec["expression"])
 
     def message_dropped(self, message: Message, reason: str, remedy: str | None) -> None:
         """Tell that a message starts nothing, and what to do about it; None if it is in order."""

@@ -221,7 +221,11 @@ class Scheduler(
         self._locks.release()
         node, core.node = core.running_node, None
         if node is not None:
-            clean = node.drain(core.configuration.grace if seconds is None else seconds)
+            core.leaving = node
+            try:
+                clean = node.drain(core.configuration.grace if seconds is None else seconds)
+            finally:
+                core.leaving = None
         if self._guest is not None:
             self._guest.close(core.configuration.grace if seconds is None else seconds)
         for carriage in core.carriers.values():
@@ -288,7 +292,7 @@ class Scheduler(
 
     def health(self) -> HealthView:
         """Return whether the node of this process is alive and ready, and why not; the store is not asked."""
-        node = self._core.running_node
+        node = self._core.running_node or self._core.leaving
         return self._core.no_node() if node is None else node.pulse.look()
 
     def _disabled(self) -> bool:

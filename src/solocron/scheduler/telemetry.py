@@ -71,7 +71,9 @@ class TelemetryOperations:
         if not whole(most) or most < 1:
             raise ConfigurationError(f"most={most!r:.40}: give a whole number from 1 up. {_NOTHING}")
         registry = default_registry() if registry is None else registry
-        self._count(registry, by, most)
+        # In the multiprocess mode a registry that is asked adds up the files of all processes. It must not have the
+        # instruments themselves, or every series is there twice.
+        self._count(default_registry() if "PROMETHEUS_MULTIPROC_DIR" in os.environ else registry, by, most)
         if fleet:
             clients = clients_of(core)
             looks = FleetMetrics(
@@ -97,7 +99,12 @@ class TelemetryOperations:
             raise MissingExtra(
                 f"otel(...) needs the package 'opentelemetry-api': pip install \"solocron[otel]\". {_NOTHING}"
             ) from None
-        core.tracing = Tracing(tracer_provider, namespace=lambda: core.store.namespace)
+        core.tracing = Tracing(
+            tracer_provider,
+            namespace=lambda: core.store.namespace,
+            expression_of=core.expression_of,
+            carrier_of=core.carrier_of,
+        )
         core.events.on("*", core.tracing, wants=core.tracing.wants)
 
         def keep_trace() -> None:

@@ -45,10 +45,19 @@ def current_traceparent() -> str | None:
 class Tracing:
     """Makes the spans of one scheduler. Safe to call from any thread."""
 
-    def __init__(self, provider: TracerProvider | None, *, namespace: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        provider: TracerProvider | None,
+        *,
+        namespace: Callable[[], str],
+        expression_of: Callable[[str], str | None],
+        carrier_of: Callable[[str], str | None],
+    ) -> None:
         self._tracer: Tracer = trace.get_tracer("solocron", __version__, provider)
         self._make = spans.make_spans(self._tracer)
         self._namespace = namespace
+        self._expression_of = expression_of
+        self._carrier_of = carrier_of
         self._lock = Lock()
         self._open: dict[Key, Span] = {}
         """Spans of runs whose end is not known, by run and fence."""
@@ -95,11 +104,13 @@ class Tracing:
             "solocron.lateness": event.lateness_s,
             "code.function.name": event.handler,
             "faas.trigger": "timer" if event.origin == "schedule" else "other",
+            "faas.cron": self._expression_of(event.job) if event.origin == "schedule" else None,
         }
         if message is not None:
             facts |= {
                 "messaging.system": "solocron",
                 "messaging.operation.type": "process",
+                "messaging.destination.name": self._carrier_of(event.job),
                 "messaging.message.id": message.id,
             }
         span = self._tracer.start_span(

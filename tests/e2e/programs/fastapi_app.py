@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,14 @@ async def beat(run: AsyncRun, *, ledger: Path = given(get_ledger)) -> None:
 @scheduler.every("1d")
 def broken() -> None:
     raise ValueError("no paper")
+
+
+@scheduler.every("1d")
+def patient() -> str:
+    """End when the node has begun to drain, and not before."""
+    while not scheduler.health().draining:
+        threading.Event().wait(0.02)
+    return "drained"
 
 
 app = FastAPI(lifespan=scheduler.lifespan)

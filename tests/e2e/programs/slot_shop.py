@@ -14,10 +14,10 @@ scheduler = Scheduler(os.environ["SHOP_STORE"], lease="3s")
 
 @scheduler.cron("0 3 1 1 *", retries=1, backoff=Backoff("1s"))
 def bill(run: Run) -> None:
-    """Write down that it began; then fail, or wait until it is killed, in the first attempt."""
+    """Write down that it began; then fail, or wait until it is killed, in the first attempt, or fail in each."""
     with LEDGER.open("a") as ledger:
         ledger.write(f"{run.id} {run.attempt}\n")
-    if run.attempt == 1 and run.payload == "fail":
+    if run.payload == "fail for good" or (run.attempt == 1 and run.payload == "fail"):
         raise RuntimeError("the bank hung up")
     while run.attempt == 1 and run.payload == "wait":
         run.check()

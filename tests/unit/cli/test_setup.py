@@ -1,4 +1,4 @@
-"""`run` and `tick` prepare their process as the scheduler asks, before anything is claimed."""
+"""`run`, `tick` and `run-slot` prepare their process as the scheduler asks, before anything is claimed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_a_tick_calls_the_setup_of_its_scheduler(cli: Cli, write: Write) -> None
 
 def test_a_setup_that_fails_is_one_line_and_nothing_starts(cli: Cli, write: Write) -> None:
     write("shop_sad.py", PROGRAM.format(name="sad", body='raise OSError("no settings")'))
-    for command in ("tick", "run"):
-        answer = cli(command, "shop_sad")
+    for words in (("tick", "shop_sad"), ("run", "shop_sad"), ("run-slot", "shop_sad", "job")):
+        answer = cli(*words)
         assert answer.code == 2
         assert "setup shop_sad:boot failed: OSError('no settings'). Nothing was started." in answer.err
         assert "shop_sad.py, line 11" in answer.err

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
-from solocron import Backoff, Run, Scheduler
+from solocron import Backoff, Message, Run, Scheduler
 from tests.unit.cli.kit import Cli, Shop, moment
 
 
@@ -106,3 +107,27 @@ def test_a_job_is_shown_with_all_that_pauses_it(cli: Cli, shop: Shop) -> None:
     unknown = cli("show", "invoice", "--store", shop.url)
     assert unknown.code == 3
     assert "Did you mean 'invoices'?" in unknown.err
+
+
+def test_what_waits_in_a_queue_is_shown_where_it_waits_and_then_who_picked_it_up(cli: Cli, tmp_path: Path) -> None:
+    store = ("--store", f"sqlite:///{tmp_path}/jobs.db")
+    scheduler = Scheduler(store[1], enabled=True, node="clerk")
+    sent: list[Message] = []
+    shown: list[list[str]] = []
+    scheduler.carrier("celery", sent.append, follows=True)
+
+    @scheduler.cron("0 3 1 1 *", run_in="celery")
+    def books(run: Run) -> None:
+        shown.append(cli("show", run.id, *store).lines)
+
+    scheduler.tick()
+    run = scheduler.trigger("books")
+    scheduler.tick()
+    (line,) = [line for line in cli("show", run, *store).lines if "waits in celery since " in line]
+    assert line.endswith("Z, not picked up")
+    assert any(run in line and "offered" in line for line in cli("runs", "--status", "offered", *store).lines)
+    assert any(run in line and "waits in celery since " in line for line in cli("status", *store).lines)
+    assert scheduler.carry_out(sent[0]) is not None
+    assert any("picked up by clerk from celery" in line for line in shown[0])
+    assert not any("waits in celery" in line for line in cli("show", run, *store).lines)
+    scheduler.stop()

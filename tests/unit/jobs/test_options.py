@@ -61,3 +61,9 @@ def test_a_string_is_not_a_list_of_names() -> None:
         Scheduler("memory://").calendar("c", weekend="sat")
     with pytest.raises(InvalidError, match="pools must be an iterable of names, not an int"):
         Scheduler("memory://", pools=3)  # type: ignore[arg-type]
+
+
+def test_a_backoff_that_is_a_duration_is_refused_where_it_is_declared() -> None:
+    """It was taken, and the node failed with an AttributeError when it registered the job."""
+    with pytest.raises(InvalidError, match=r"""backoff='5s' is not a Backoff; write backoff=Backoff\(first="5s"\)\."""):
+        cron("0 3 * * *", backoff="5s")  # type: ignore[arg-type]

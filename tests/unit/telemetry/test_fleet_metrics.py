@@ -103,6 +103,9 @@ def test_a_pool_with_jobs_and_no_node_has_a_zero_to_alert_on(fleet: Fleet) -> No
     assert seen["solocron_pool_due"] == {("default",): 1, ("gpu",): 0}
     assert seen["solocron_pool_soon"] == {("default",): 2, ("gpu",): 1}
     assert (seen["solocron_job_paused"]["c",], seen["solocron_job_running"]["a",]) == (1, 1)
+    assert (seen["solocron_job_orphaned"]["b",], seen["solocron_job_orphaned"]["a",]) == (1, 0)
+    assert seen["solocron_job_next_run_timestamp_seconds"]["b",] == (now + 60 * SECOND) / SECOND
+    assert seen["solocron_job_waiting"]["a",] == 0
 
 
 def test_a_period_is_the_longest_gap_so_that_a_weekend_is_not_a_delay(fleet: Fleet) -> None:

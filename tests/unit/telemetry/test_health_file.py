@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -170,6 +171,24 @@ def test_a_scheduler_knows_its_own_health_and_writes_it_while_it_runs(folder: Pa
     assert list(folder.iterdir()) == []
     scheduler.tick()
     assert list(folder.iterdir()) == []
+
+
+def test_a_node_that_drains_says_so_until_its_last_body_has_ended() -> None:
+    """It used to say that no node runs in this process, and a liveness probe would have ended it at once."""
+    scheduler, begun, seen = Scheduler("memory://"), Event(), list[HealthView]()
+
+    @scheduler.every("365d", name="job")
+    def body() -> None:
+        begun.set()
+        wait_until(lambda: scheduler.health().draining, within=30, what="the drain")
+        seen.append(scheduler.health())
+
+    scheduler.start()
+    scheduler.trigger("job")
+    assert begun.wait(30)
+    assert scheduler.stop("60s")
+    assert [(view.alive, view.ready, view.draining) for view in seen] == [(True, False, True)]
+    assert not scheduler.health().alive
 
 
 def test_off_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,6 +69,7 @@ def test_a_node_counts_its_runs_their_lateness_and_the_calls_of_its_store() -> N
         ("store error", {}, "store_errors_total", {}),
         ("not delivered", {}, "deliveries_failed_total", {}),
         ("session renewed", {"skew_s": 0.5}, "renewals_total", {"result": "renewed"}),
+        ("session renewed", {"skew_s": 1.0}, "clock_skew_seconds", {}),
         ("renewal failed", {}, "renewals_total", {"result": "failed"}),
         ("taken over", {"runs": ({"run": "j@1"},)}, "takeovers_total", {}),
         ("taken over", {"runs": ({"run": "j@1"},)}, "runs_total", {"job_name": "j", "outcome": "lost"}),
@@ -104,6 +108,42 @@ def test_jobs_that_are_data_can_be_counted_by_their_function() -> None:
     for tenant in ("a", "b"):
         metrics(Event("slot passed", {"job": f"bill:{tenant}", "handler": "bill", "outcome": "skipped", "count": 1}))
     assert value(registry, "solocron_slots_total", job_name="bill") == 2
+
+
+def test_the_workers_behind_one_port_are_summed_by_the_multiprocess_mode_of_the_client(tmp_path: Path) -> None:
+    """As it is: a worker needs nothing but the client's folder."""
+    url = f"sqlite:///{tmp_path / 'jobs.db'}"
+    folder = tmp_path / "prometheus"
+    folder.mkdir()
+    worker = (
+        "from solocron import Scheduler\n"
+        f"scheduler = Scheduler({url!r}, enabled=True, node='worker')\n"
+        "scheduler.metrics()\n"
+        "scheduler.every('365d', name='job')(lambda: None)\n"
+        "with scheduler: scheduler.wait(scheduler.trigger('job'), '30s')\n"
+    )
+    answers = (
+        "from prometheus_client import CollectorRegistry, generate_latest\n"
+        "from prometheus_client.multiprocess import MultiProcessCollector\n"
+        "from solocron import Scheduler\n"
+        "registry = CollectorRegistry()\n"
+        "MultiProcessCollector(registry)\n"
+        f"Scheduler({url!r}, enabled=True, node='answers').metrics(registry, fleet=True)\n"
+        "print(generate_latest(registry).decode())\n"
+    )
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)}
+    for program in (worker, worker, answers):
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    own = 'job_name="job",namespace="default",node="worker"'
+    assert f'solocron_runs_total{{{own},outcome="succeeded"}} 2.0' in lines, done.stdout
+    assert f"solocron_run_duration_seconds_count{{{own}}} 2.0" in lines
+    assert 'solocron_runs_running{namespace="default",node="worker"} 0.0' in lines
+    assert lines.count("# TYPE solocron_runs_total counter") == 1, "no family is there twice"
+    assert lines.count("# TYPE solocron_nodes gauge") == 1, "nor is that of the fleet missing"
 
 
 def test_two_schedulers_of_a_process_share_a_registry() -> None:

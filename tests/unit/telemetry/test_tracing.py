@@ -59,21 +59,22 @@ def facts(span: ReadableSpan) -> dict[str, Any]:
 
 
 def test_an_attempt_is_a_trace_of_its_own_and_current_in_its_function(traces: Traces) -> None:
-    scheduler, seen = Scheduler("memory://", enabled=True), list[str]()
+    scheduler, seen = Scheduler("memory://", enabled=True, node="n"), list[str]()
     scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
 
     @scheduler.every("365d", name="job", retries=1, backoff=Backoff(first="1ms"))
     def job(run: Run) -> None:
         record = logging.makeLogRecord({})
         RunFilter().filter(record)
-        seen.append(record.trace_id)
+        seen.append(f"{record.trace_id} {record.span_id}")
         if run.attempt == 1:
             raise ValueError("not yet")
 
     with scheduler:
-        scheduler.wait(scheduler.trigger("job"), "10s")
+        run = scheduler.trigger("job")
+        view = scheduler.wait(run, "10s")
     first, second = traces.spans("run job")
-    assert [f"{span.context.trace_id:032x}" for span in (first, second)] == seen
+    assert [f"{span.context.trace_id:032x} {span.context.span_id:016x}" for span in (first, second)] == seen
     assert (first.parent, second.parent) == (None, None)
     assert [facts(span)["solocron.outcome"] for span in (first, second)] == ["failed", "succeeded"]
     assert [span.status.status_code for span in (first, second)] == [StatusCode.ERROR, StatusCode.UNSET]
@@ -82,10 +83,17 @@ def test_an_attempt_is_a_trace_of_its_own_and_current_in_its_function(traces: Tr
     wanted = {
         "solocron.job.name": "job",
         "solocron.attempt": 1,
+        "solocron.run.id": run,
+        "solocron.node": "n",
+        "solocron.namespace": "default",
         "solocron.origin": "trigger",
+        "faas.trigger": "other",
+        "code.function.name": scheduler.get_job("job").handler,
         "error.type": "ValueError",
     }
     assert wanted.items() <= facts(first).items()
+    assert (facts(second)["solocron.fence"], facts(second)["solocron.slot"]) == (view.fence, view.slot.isoformat())
+    assert float(str(facts(second)["solocron.lateness"])) >= 0
 
 
 def test_a_coroutine_has_the_span_of_its_run_too(traces: Traces) -> None:
@@ -161,6 +169,8 @@ def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces
     for span in (publish, run):
         assert [link.context.span_id for link in span.links] == [request.context.span_id]
     assert facts(publish)["messaging.message.id"] == facts(run)["messaging.message.id"] == queue[0]["id"]
+    assert [facts(span)["messaging.operation.type"] for span in (publish, run)] == ["send", "process"]
+    assert [facts(span)["messaging.destination.name"] for span in (publish, run)] == ["queue", "queue"]
 
 
 def test_steps_and_keys_are_spans_below_that_of_their_run(traces: Traces) -> None:
@@ -250,10 +260,14 @@ def test_a_rerun_and_a_backfill_are_linked_to_their_request_and_have_the_key_of_
             if facts(span)["solocron.run.key"] == key and facts(span)["solocron.origin"] == "schedule"
         ]  # fmt: skip
         assert facts(first)["solocron.slot"] == facts(runs[origin])["solocron.slot"]
+        assert (facts(first)["faas.trigger"], facts(runs[origin])["faas.trigger"]) == ("timer", "other")
+        assert (facts(first)["faas.cron"], facts(runs[origin]).get("faas.cron")) == ("0 * * * *", None)
 
 
 def test_the_node_that_took_over_ends_what_a_dead_one_could_not(traces: Traces) -> None:
-    tracing = Tracing(traces.provider, namespace=lambda: "default")
+    tracing = Tracing(
+        traces.provider, namespace=lambda: "default", expression_of=lambda job: None, carrier_of=lambda job: None
+    )
     tracing(Event("taken over", {"job": "j", "runs": ({"run": "j@1", "attempt": 2, "node": "dead", "final": True},)}))
     (span,) = traces.spans("run j")
     assert {"solocron.outcome": "lost", "solocron.node": "dead", "solocron.attempt": 2}.items() <= facts(span).items()

@@ -327,6 +327,18 @@ def test_a_url_leads_through_the_proxy_with_everything_else_kept(echo: Echo) -> 
             assert exchange(client, b"hello") == b"hello"
 
 
+def test_a_url_with_an_endpoint_leads_through_the_proxy_to_that(echo: Echo) -> None:
+    place = f"127.0.0.1:{echo.server_address[1]}"
+    for url in (
+        f"dynamodb://key:secret@eu-test-1/table?endpoint=http://{place}",
+        f"azblob://key:secret@account/box/folder?ca=file&endpoint=http://{place}/account&insecure_tls=1",
+    ):
+        with ChaosProxy.for_url(url) as proxy:
+            assert proxy.through(url) == url.replace(place, f"127.0.0.1:{proxy.port}")
+            with connect(proxy) as client:
+                assert exchange(client, b"hello") == b"hello"
+
+
 def test_a_url_without_a_port_is_refused_and_not_shown() -> None:
     with pytest.raises(ValueError, match="host and a port") as refused:
         ChaosProxy.for_url("postgresql://app:secret@db/app")

@@ -11,6 +11,7 @@ from solocron.cli.arguments import add_listing
 from solocron.cli.auditing import audited_act
 from solocron.cli.author import author_of
 from solocron.cli.exits import OK
+from solocron.cli.host import program
 from solocron.cli.moments import later, utc
 from solocron.cli.opening import opened
 from solocron.errors import InvalidError
@@ -83,7 +84,7 @@ def _silence(args: Namespace, client: Client) -> int:
         made = client.silence(args.words, until=until, note=args.note, by=by)
     if args.json:
         return output.dump_views(made)
-    output.say(f"{made.what} is silenced until {utc(made.until)} UTC, or until `solocron alarms lift {made.what}`")
+    output.say(f"{made.what} is silenced until {utc(made.until)} UTC, or until `{program()} alarms lift {made.what}`")
     return OK
 
 

@@ -11,6 +11,7 @@ from solocron.cli.arguments import add_listing, count
 from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK
+from solocron.cli.host import program
 from solocron.cli.moments import earlier, utc
 from solocron.cli.opening import opened
 from solocron.runtime import Threads
@@ -71,7 +72,7 @@ def execute(args: Namespace) -> int:
         output.say(f"{args.job} has {view.total} slots there: {span}")
     else:
         output.say(view.id)
-        output.note(f"{view.total} slots of {args.job}: {span}. Stop it with: solocron cancel {view.id}")
+        output.note(f"{view.total} slots of {args.job}: {span}. Stop it with: {program()} cancel {view.id}")
     return OK
 
 

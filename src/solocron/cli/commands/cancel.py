@@ -9,6 +9,7 @@ from solocron.cli.arguments import add_run
 from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK, TAKEN
+from solocron.cli.host import program
 from solocron.cli.opening import opened
 from solocron.model.documents.run import Status
 
@@ -31,5 +32,5 @@ def execute(args: Namespace) -> int:
     elif answer == Status.CANCELLED:
         output.say(f"{args.run} is cancelled")
     else:
-        output.note(f"{args.run} is over already: {answer}; nothing was changed. See: solocron show {args.run}")
+        output.note(f"{args.run} is over already: {answer}; nothing was changed. See: {program()} show {args.run}")
     return OK if answer in ("asked", Status.CANCELLED) else TAKEN

@@ -11,6 +11,7 @@ from solocron import surroundings
 from solocron.cli import output
 from solocron.cli.arguments import add_listing
 from solocron.cli.exits import FAILED, OK
+from solocron.cli.host import hosted, in_its_words
 from solocron.cli.opening import named_store, refuse_empty
 from solocron.duration import parse_duration, to_us
 from solocron.errors import EmptyStore, StoreError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from solocron.doctor import Circumstances
     from solocron.doctor.fleet import Pace
     from solocron.stores.contract import Check, Store
+    from solocron.stores.url import Secret
 
 __all__ = ["add_arguments", "execute"]
 
@@ -89,16 +91,33 @@ def _pace(args: Namespace) -> Pace | None:
     return Pace(lease, beat)
 
 
+def _of_the_application() -> Secret | Store | None:
+    """Return the store that the application around this command line has named, if there is one and it has."""
+    from solocron.scheduler.hooks import core_of
+
+    host = hosted()
+    configuration = None if host is None else core_of(host.scheduler).configuration
+    return configuration.store if configuration is not None and configuration.store_named else None
+
+
+def _is_file(given: str | Secret | Store) -> bool:
+    from solocron.stores.url import Secret, parse
+
+    return isinstance(given, str | Secret) and parse(given).scheme == "sqlite"
+
+
 def _circumstances(args: Namespace) -> Circumstances:
     from solocron.doctor import Circumstances
-    from solocron.stores.url import parse, url_of_environment
+    from solocron.stores.url import url_of_environment
 
-    given, file = args.store or url_of_environment(), None if args.store else surroundings.store_file()
+    environment = url_of_environment()
+    given = args.store or _of_the_application() or environment
+    file = surroundings.store_file() if given == environment else None
     return Circumstances(
         store_given=given is not None,
         in_container=surroundings.in_container(),
         store_file=None if file is None else Path(file),
-        is_file=parse(given or surroundings.DEFAULT_STORE).scheme == "sqlite",
+        is_file=_is_file(given or surroundings.DEFAULT_STORE),
         pace=_pace(args),
         keep=None if args.keep is None else to_us(parse_duration(args.keep, what="--keep")),
     )
@@ -113,8 +132,8 @@ def _show(args: Namespace, checks: list[Check], done: list[str]) -> int:
         output.dump({"ok": not bad, "checks": to_json(checks), "repaired": done})
         return FAILED if bad else OK
     for check in checks:
-        remedy = f"    -> {check.remedy}" if check.remedy else ""
-        output.labelled(check.level, f"{check.name}: {check.detail}{remedy}")
+        remedy = f"    -> {in_its_words(check.remedy)}" if check.remedy else ""
+        output.labelled(check.level, f"{check.name}: {in_its_words(check.detail)}{remedy}")
     for line in done:
         output.say(f"done  {line}")
     if args.repair and not done:

@@ -10,6 +10,7 @@ from solocron.cli import output
 from solocron.cli.auditing import audited
 from solocron.cli.author import author_of
 from solocron.cli.exits import OK
+from solocron.cli.host import program
 from solocron.cli.moments import later, utc
 from solocron.cli.opening import opened
 from solocron.cli.scopes import add_scope, is_scoped, jobs_under, scope_of, scope_words
@@ -64,4 +65,4 @@ def _pause_many(client: Client, args: Namespace, until: datetime | None) -> int:
 
 
 def _end(until: datetime | None, what: str) -> str:
-    return f"until {utc(until)} UTC" if until else f"until `solocron resume {what}`"
+    return f"until {utc(until)} UTC" if until else f"until `{program()} resume {what}`"

@@ -10,6 +10,7 @@ from solocron.cli import output
 from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK
+from solocron.cli.host import program
 from solocron.cli.moments import utc
 from solocron.cli.opening import opened
 from solocron.cli.scopes import add_scope, circumstances, is_scoped, jobs_under, scope_of, scope_words
@@ -64,7 +65,7 @@ def _lift(client: Client, args: Namespace) -> int:
         with audited(client, args, scope_words(scope)):
             pause = client.resume_all(**scope, by=author_of(args), note=args.note)
     if pause is None and standing:
-        others = ", ".join(f"{one.scope} (`solocron resume {one.option}`)" for one in standing)
+        others = ", ".join(f"{one.scope} (`{program()} resume {one.option}`)" for one in standing)
         raise NotFoundError(f"no pause of that scope stands; nothing was changed. What stands: {others}.")
     if args.json:
         return output.dump_views(pause)

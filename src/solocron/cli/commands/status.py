@@ -11,6 +11,7 @@ from solocron.cli import output
 from solocron.cli.alarm_rows import grouped
 from solocron.cli.arguments import add_listing as add_arguments
 from solocron.cli.exits import FAILED, OK
+from solocron.cli.host import in_its_words, program
 from solocron.cli.moments import span, utc
 from solocron.cli.opening import opened
 from solocron.cli.rendering import nodes_table
@@ -60,13 +61,13 @@ def _running_row(run: RunView, now: datetime) -> Sequence[str]:
 def _paused(pause: ScopedPauseView) -> str:
     told = circumstances(pause)
     asked = ", what was requested too" if pause.triggers else ""
-    return f"{pause.scope}{asked} since {utc(pause.at)} {told}".rstrip() + f"; lift: solocron resume {pause.option}"
+    return f"{pause.scope}{asked} since {utc(pause.at)} {told}".rstrip() + f"; lift: {program()} resume {pause.option}"
 
 
 def _no_node(pool: str, jobs: int) -> str:
     many = f"{jobs} jobs do" if jobs > 1 else "1 job does"
     flag = "" if pool == "default" else f" --pools {pool}"
-    return f"pool {pool}: its {many} not run; start one: solocron run TARGET{flag}"
+    return in_its_words(f"pool {pool}: its {many} not run; start one: solocron run TARGET{flag}")
 
 
 def _glance(found: StatusView) -> list[tuple[str, str]]:

@@ -7,11 +7,13 @@ import time
 from typing import Any
 from unittest import mock
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.test import Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
 from django.urls import path
 from shop.urls import SECRET
@@ -19,6 +21,7 @@ from shop.urls import SECRET
 from books.models import Order
 from solocron import ConfigurationError, NotFoundError
 from solocron.django import project, scheduler, trigger
+from solocron.django.checks import check_database
 from solocron.django.database import url_of
 from solocron.django.testing import Triggered, run_now, triggered
 from solocron.telemetry.messages import signature
@@ -101,8 +104,26 @@ class SettingTest(SimpleTestCase):
         assert found == "solocron.E002"
         assert "is a oracle database, which is not a store" in message
 
+    def test_a_file_that_only_this_machine_has_is_warned_of_in_production(self) -> None:
+        with (
+            mock.patch("solocron.django.checks.in_tests", lambda: False),
+            mock.patch("solocron.django.checks.url_of", lambda alias: "sqlite:////srv/db"),
+        ):
+            assert [id for id, _ in self.messages(STORE="default")] == ["solocron.W001"]
+            with override_settings(DEBUG=True):
+                assert self.messages(STORE="default") == []
+
+    def test_a_django_that_is_too_old_is_one_sentence(self) -> None:
+        with (
+            mock.patch("django.VERSION", (4, 1, 13, "final", 0)),
+            self.assertRaisesMessage(ImproperlyConfigured, "is too old for solocron.django: 4.2 or later is needed."),
+        ):
+            apps.get_app_config("solocron").ready()
+
     def test_modules_that_fail_are_told_and_no_job_can_be_used(self) -> None:
-        for module, id in (("broken", "E003"), ("twice", "E004"), ("unreadable", "E005")):
+        for module, id in (
+            ("broken", "E003"), ("unreachable", "E003"), ("twice", "E004"), ("unreadable", "E005"),
+        ):  # fmt: skip
             with override_settings(SOLOCRON={"MODULES": ["jobs", module]}), self.assertLogs("solocron", "ERROR"):
                 project.load_jobs()
                 found = [one.id for one in checks.run_checks(tags=["solocron"])]
@@ -139,6 +160,23 @@ class SettingTest(SimpleTestCase):
         for vendor, known in (("sqlite", {"NAME": ":memory:"}), ("mysql", {"OPTIONS": {"read_default_file": "x"}})):
             with self.assertRaises(ConfigurationError):
                 url(vendor, **known)
+
+
+class DatabaseTest(TransactionTestCase):
+    def test_a_store_that_a_node_has_used_passes_the_check_of_databases(self) -> None:
+        scheduler.tick()
+        with mock.patch("solocron.django.checks.in_tests", lambda: False):
+            assert check_database(databases=["default"]) == []
+
+    @override_settings(DEBUG=True)
+    def test_the_queries_of_a_run_are_forgotten_after_it_as_those_of_a_request(self) -> None:
+        connection.force_debug_cursor = True
+        try:
+            Order.objects.count()
+            run_now("bill", order=1)
+            assert connection.queries == []
+        finally:
+            connection.force_debug_cursor = False
 
 
 class CommandTest(TransactionTestCase):

@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         asked = {fixtures[name] for name in getattr(item, "fixturenames", ()) if name in fixtures}
         params = getattr(getattr(item, "callspec", None), "params", {})
-        asked |= {value for value in params.values() if isinstance(value, str) and value in SERVERS}
+        asked |= {value for value in params.values() if isinstance(value, str) and value in (*SERVERS, *OPTIONAL)}
         for name in asked:
             item.add_marker(name)
     if not config.getoption("--long"):

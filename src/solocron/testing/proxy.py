@@ -13,6 +13,7 @@ it. One daemon thread does all the work and is gone when `close` returns.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,14 +40,17 @@ class ChaosProxy:
 
     @classmethod
     def for_url(cls, url: str) -> Self:
-        """Return a proxy to the server that a URL names by host and port."""
-        parts = urlsplit(url)
+        """Return a proxy to the server that a URL names by host and port, or by its option `endpoint`."""
+        parts = urlsplit(_endpoint(url) or url)
         if parts.hostname is None or parts.port is None:
             raise ValueError("a proxy needs a URL with a host and a port")  # not shown: it may hold a password
         return cls(parts.hostname, parts.port)
 
     def through(self, url: str) -> str:
         """Return the same URL, by way of this proxy."""
+        endpoint = _endpoint(url)
+        if endpoint:
+            return url.replace(f"endpoint={endpoint}", f"endpoint={self.through(endpoint)}")
         parts = urlsplit(url)
         user, at, _ = parts.netloc.rpartition("@")
         return parts._replace(netloc=f"{user}{at}{self.host}:{self.port}").geturl()
@@ -117,3 +121,9 @@ class ChaosProxy:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def _endpoint(url: str) -> str | None:
+    """Return where a URL sends its calls if its host is a region, an account or a bucket."""
+    found = re.search(r"[?&]endpoint=([^&]*)", url)
+    return found[1] if found else None

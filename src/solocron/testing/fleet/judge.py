@@ -6,11 +6,16 @@ recorded. Nothing that the engine says of itself counts.
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 from solocron.clock import SystemClock, iso
+from solocron.errors import StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents.run import ENDED, Origin, Record, Status, key_of
 from solocron.model.documents.session import Session
@@ -28,9 +33,12 @@ __all__ = ["Judge"]
 TOLERANCE = 0.05
 """Seconds by which a reading of the store's clock may be off: it is slewed, and reading it takes time."""
 _EVERYTHING = 10_000_000
+_PATIENCE = 60.0
+"""Seconds for which a store that does not answer is asked again."""
 _LOOK = 0.2
 """Seconds between two reads of the whole log."""
 
+T = TypeVar("T")
 Slot = tuple[str, int]
 """A job and an instant in microseconds."""
 
@@ -108,7 +116,7 @@ class Judge:
 
     def _clock(self) -> int:
         asked = self._boot()
-        now = self._store.clock()
+        now = _insist(self._store.clock)
         self._ahead.append((now + self._store.capabilities.clock_within) / 1e6 - asked)
         return now
 
@@ -158,7 +166,8 @@ class Judge:
         """Return the records of each slot."""
         log: dict[str, list[Record]] = defaultdict(list)
         for job in self._schedules:
-            for record in self._store.history(Query(job=job, limit=_EVERYTHING)).records:
+            query = Query(job=job, limit=_EVERYTHING)
+            for record in _insist(partial(self._store.history, query)).records:
                 log[record.key].append(record)
         return log
 
@@ -183,7 +192,7 @@ class Judge:
     def _takeovers(self) -> Iterator[float]:
         """Yield, for each run of a hurt node, the seconds from its last renewal to the next start elsewhere."""
         lines = self._ledger.lines()
-        sessions = read_sessions(self._store)
+        sessions = _insist(partial(read_sessions, self._store))
         for incident in self._incidents:
             if incident.kind not in ("kill", "freeze"):
                 continue
@@ -207,6 +216,18 @@ class Judge:
 
     def _boot_of(self, instant: int) -> float:
         return instant / 1e6 - max(self._ahead)
+
+
+def _insist(call: Callable[[], T]) -> T:
+    """Ask a store that may be away until it answers: a judge is no node, and has time."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return call()
+        except StoreUnavailable:
+            if time.monotonic() > end:
+                raise
+        threading.Event().wait(_LOOK)
 
 
 def _key(job: str, slot: int) -> str:

@@ -2,7 +2,8 @@
 
 Goes on where it was interrupted: each range of seeds leaves a file, in a folder named for the very code that was put to
 the test, so that results of other code never count. `--report` writes what there is into docs/explanation/proof.md, and
-another clone goes on from there.
+another clone goes on from there. Nine worlds of ten cannot run the code of the commit chain: a change of it leaves
+their results as they are.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from proof.simulator.campaign import Summary
 
-__all__ = ["APART", "PROVED", "add_arguments", "execute", "proved"]
+__all__ = ["APART", "CHAIN", "PARTS", "PROVED", "Part", "add_arguments", "execute", "proved"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "explanation" / "proof.md"
@@ -47,9 +49,34 @@ APART = (
 """Code below those places that no simulated world runs: results stay valid when it changes. A list of what counts
 would be the shorter one, but a module that is missing there makes old results pass for results of new code."""
 
+CHAIN = ("src/solocron/stores/swap/chain", "src/solocron/testing/simulation/chain_wire.py")
+"""Code that runs only in worlds whose store is a commit chain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Worlds that run the same code: those at the same places of every range of seeds."""
+
+    name: str
+    skipped: int
+    """Seeds at the beginning of a range that are not of this part."""
+    seeds: int
+    without: tuple[str, ...] = ()
+    """Proved code that none of these worlds runs."""
+
+    def finished(self, worlds: int) -> int:
+        """Return how many ranges so many worlds are; a part of a range does not count."""
+        return worlds // self.seeds if worlds % self.seeds == 0 else 0
+
+
+PARTS = (
+    Part(name="most", skipped=0, seeds=RANGE - 1, without=CHAIN),
+    Part(name="chains", skipped=RANGE - 1, seeds=1),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seeds", type=int, default=1_000, help="how many worlds (default: 1000)")
+    parser.add_argument("--seeds", type=int, default=1_000, help="how many worlds, in tens (default: 1000)")
     parser.add_argument("--hours", type=float, default=0.25, help="hours under fire at a lease of 15 s (default: 0.25)")
     parser.add_argument("--nodes", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="processes to use (default: 1)")
@@ -57,46 +84,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    folder = KEPT / f"{_fingerprint()}-{args.nodes}x{args.hours:g}h"
-    folder.mkdir(parents=True, exist_ok=True)
-    published = _published(PAGE.read_text(encoding="utf-8"), args)
-    for told in _run(args, folder, published.seeds):
+    found = _published(PAGE.read_text(encoding="utf-8"), args)
+    for told in _run(args, found):
         print(
-            f"seeds {told['first']} to {told['first'] + told['seeds'] - 1}: "
+            f"{told['part']} of seeds {told['first']} to {told['first'] + RANGE - 1}: "
             f"{told['hours']:.0f} h, {told['slots']} slots, "
             f"{told['violations']} violations, {told['seconds']:.0f} s",
             flush=True,
         )
-    summary = _sum(folder, published)
+    for part in PARTS:
+        _add_finished(part, _folder(part, args), found[part.name])
+    summary = _sum(found)
     missing = _missing(summary)
     print(json.dumps({name: value for name, value in summary.to_json().items() if not isinstance(value, dict | list)}))
     if args.report:
-        PAGE.write_text(_written(PAGE.read_text(encoding="utf-8"), summary, missing, args), encoding="utf-8")
+        PAGE.write_text(_written(PAGE.read_text(encoding="utf-8"), found, missing, args), encoding="utf-8")
     for text in missing:
         print(f"not proved: {text}", file=sys.stderr)
     return 1 if missing else 0
 
 
-def _fingerprint() -> str:
-    """Return a name for the code: results of equal code may be added up, others not."""
+def _fingerprint(part: Part) -> str:
+    """Return a name for the code of a part: results of equal code may be added up, others not."""
     made = hashlib.blake2b(digest_size=6)
-    for file in proved():
+    for file in proved(part):
         made.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
     return made.hexdigest()
 
 
-def proved() -> list[Path]:
-    """Return the files that the fingerprint covers."""
-    apart = [ROOT / place for place in APART]
+def proved(part: Part) -> list[Path]:
+    """Return the files that the fingerprint of a part covers."""
+    apart = [ROOT / place for place in (*APART, *part.without)]
     files = sorted(file for place in PROVED for file in (ROOT / place).rglob("*.py"))
     return [file for file in files if not any(file == place or place in file.parents for place in apart)]
 
 
-def _run(args: argparse.Namespace, folder: Path, published: int) -> Iterator[dict[str, Any]]:
-    """Run every range after the published ones that has no result yet; yield the results as they end."""
-    firsts = [first for first in range(published, args.seeds, RANGE) if not _file(folder, first).exists()]
+def _folder(part: Part, args: argparse.Namespace) -> Path:
+    return KEPT / f"{part.name}-{_fingerprint(part)}-{args.nodes}x{args.hours:g}h"
+
+
+def _file(folder: Path, first: int) -> Path:
+    return folder / f"seeds-{first:06}.json"
+
+
+def _run(args: argparse.Namespace, published: Mapping[str, Summary]) -> Iterator[dict[str, Any]]:
+    """Run what is after the published ranges and has no result yet; yield the results as they end."""
+    missing = []
+    for part in PARTS:
+        folder = _folder(part, args)
+        folder.mkdir(parents=True, exist_ok=True)
+        begin = part.finished(published[part.name].seeds) * RANGE
+        missing += [(first, part) for first in range(begin, args.seeds, RANGE) if not _file(folder, first).exists()]
     with ThreadPoolExecutor(max_workers=args.jobs) as pool:
-        pending = [pool.submit(_one, args, folder, first, min(RANGE, args.seeds - first)) for first in firsts]
+        missing.sort(key=lambda one: one[0])
+        pending = [pool.submit(_one, args, part, first) for first, part in missing]
         try:
             for done in as_completed(pending):
                 yield done.result()
@@ -105,46 +146,51 @@ def _run(args: argparse.Namespace, folder: Path, published: int) -> Iterator[dic
                 one.cancel()
 
 
-def _one(args: argparse.Namespace, folder: Path, first: int, seeds: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "proof", "simulate", "--json", "--no-shrink", "--from", str(first)]
-    command += ["--seeds", str(seeds), "--hours", str(args.hours), "--nodes", str(args.nodes)]
+def _one(args: argparse.Namespace, part: Part, first: int) -> dict[str, Any]:
+    """Run the worlds of a part that are in one range."""
+    file = _file(_folder(part, args), first)
+    command = [sys.executable, "-m", "proof", "simulate", "--json", "--no-shrink", "--from", str(first + part.skipped)]
+    command += ["--seeds", str(part.seeds), "--hours", str(args.hours), "--nodes", str(args.nodes)]
     seen = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    told: dict[str, Any] = json.loads(seen.stdout) | {"first": first}
-    if seeds == RANGE:  # a part of a range would hide the rest of it
-        half = _file(folder, first).with_suffix(".part")
-        half.write_text(json.dumps(told, indent=1), encoding="utf-8")
-        half.replace(_file(folder, first))
+    told: dict[str, Any] = json.loads(seen.stdout) | {"first": first, "part": part.name}
+    half = file.with_suffix(".part")
+    half.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    half.replace(file)
     return told
 
 
-def _file(folder: Path, first: int) -> Path:
-    return folder / f"seeds-{first:06}.json"
-
-
-def _sum(folder: Path, published: Summary) -> Summary:
+def _add_finished(part: Part, folder: Path, summary: Summary) -> None:
     """Add the ranges that follow the published ones without a gap: a page says how many, not which."""
-    while (file := _file(folder, published.seeds)).exists():
-        published.merge(json.loads(file.read_text(encoding="utf-8")))
-    return published
+    while (file := _file(folder, part.finished(summary.seeds) * RANGE)).exists():
+        summary.merge(json.loads(file.read_text(encoding="utf-8")))
 
 
-def _published(page: str, args: argparse.Namespace) -> Summary:
-    """Return the figures on the page if they are of this code and these worlds; else none.
-
-    What was published with a failure does not count: the worlds that failed are run again.
-    """
-    summary, figures = Summary(), page.partition(BEGIN)[2].partition(END)[0]
-    if not figures.lstrip().startswith("Written ") or _proved_code(args) not in figures:
-        return summary
-    told = json.loads(figures.partition("```text\n")[2].partition("\n```")[0])
-    if not told["failures"] and told["seeds"] % RANGE == 0:
-        summary.merge(told)
+def _sum(found: Mapping[str, Summary]) -> Summary:
+    summary = Summary()
+    for part in PARTS:
+        summary.merge(found[part.name].to_json())
     return summary
 
 
-def _proved_code(args: argparse.Namespace) -> str:
-    """Return the words of the page that name the code and the worlds."""
-    return f"code `{_fingerprint()}`; {args.nodes} nodes, {args.hours * 240:.0f} leases under fire"
+def _published(page: str, args: argparse.Namespace) -> dict[str, Summary]:
+    """Return the figures on the page by part, where they are of this code and these worlds.
+
+    What was published with a failure does not count: the worlds that failed are run again.
+    """
+    found, figures = {part.name: Summary() for part in PARTS}, page.partition(BEGIN)[2].partition(END)[0]
+    if not figures.lstrip().startswith("Written ") or _worlds(args) not in figures:
+        return found
+    told = json.loads(figures.partition("```text\n")[2].partition("\n```")[0])
+    for part in PARTS:
+        one = told.get(part.name, {"code": None})
+        if one["code"] == _fingerprint(part) and not one["failures"] and part.finished(one["seeds"]):
+            found[part.name].merge(one)
+    return found
+
+
+def _worlds(args: argparse.Namespace) -> str:
+    """Return the words of the page that name the worlds."""
+    return f"{args.nodes} nodes, {args.hours * 240:.0f} leases under fire"
 
 
 def _missing(summary: Summary) -> list[str]:
@@ -164,16 +210,19 @@ def _missing(summary: Summary) -> list[str]:
     return found
 
 
-def _written(page: str, summary: Summary, missing: list[str], args: argparse.Namespace) -> str:
+def _written(page: str, found: Mapping[str, Summary], missing: list[str], args: argparse.Namespace) -> str:
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"{PAGE.name} has no place for the figures: {BEGIN} ... {END}")
+    summary = _sum(found)
     told = summary.to_json()
+    codes = {part.name: _fingerprint(part) for part in PARTS}
+    raw = {name: found[name].to_json() | {"code": code} for name, code in codes.items()}
     lines = [
         "",
-        f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit `{_commit()}`, {_proved_code(args)} in each world, "
-        "then healing, a death in peace, and drain.",
+        f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit `{_commit()}`, code `{codes['most']}` with the commit "
+        f"chain `{codes['chains']}`; {_worlds(args)} in each world, then healing, a death in peace, and drain.",
         "",
         f"**{'The gate is met.' if not missing else 'The gate is not met yet: ' + '; '.join(missing[:5]) + '.'}**",
         "",
@@ -198,7 +247,7 @@ def _written(page: str, summary: Summary, missing: list[str], args: argparse.Nam
         "Raw summary:",
         "",
         "```text",
-        json.dumps(told, sort_keys=True),
+        json.dumps(raw, sort_keys=True),
         "```",
         "",
     ]

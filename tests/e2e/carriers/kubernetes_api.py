@@ -32,6 +32,12 @@ UNSCHEDULABLE = {
 }
 
 
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    """As many nodes and Pods may ask at once; the usual five make some of them wait for a second or more."""
+
+
 class Cluster:
     """Serves the API on loopback. `scheduled` False: Pods stay Pending, as where no machine has room."""
 
@@ -72,8 +78,7 @@ class Cluster:
 
             def log_message(self, *args: Any) -> None: ...
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Listener(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -121,6 +122,15 @@ def test_a_commit_is_made_once_whatever_becomes_of_its_reply(
         assert isinstance(store._keys.commit({"k": ABSENT}, {"k": "1"}), Swapped)
         assert sum("/c/" in name for name in service.server.objects) == commits + 1
         assert get(store, Kind.JOB, "first") == job("first")
+
+
+def test_a_stand_in_lets_a_crowd_wait(service: Service) -> None:
+    with ExitStack() as crowd:
+        service.server.shutdown()  # nobody accepts a client any more: it times out unless there is room
+        for _ in range(40):
+            client = crowd.enter_context(socket.socket())
+            client.settimeout(0.5)
+            client.connect(service.server.server_address)
 
 
 def test_a_conflict_that_s3_tells_of_is_tried_again(tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ class StandIn(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128
+    """Clients that may wait to be let in. Of more the kernel drops the first packet, and they try again after a second:
+    with the usual five, some of twenty clients at once gave up on a busy machine."""
 
     def __init__(self, handler: type[Handler], *, ignores_conditions: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), handler)

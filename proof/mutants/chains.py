@@ -9,31 +9,35 @@ from proof.mutants.mutant import Bites, Mutant, Patches
 from proof.mutants.suites import Check, Worlds
 from solocron.clock import SECOND
 from solocron.errors import StoreUnavailable
-from solocron.stores.swap.chain import keys, roots
-from solocron.stores.swap.chain.keys import ChainKeys
+from solocron.stores.swap.chain import commits, roots
+from solocron.stores.swap.chain.commits import ChainCommits, Wanted
+from solocron.stores.swap.chain.head import ChainHead
 from solocron.stores.swap.chain.roots import Roots
 from solocron.stores.swap.chain.state import ChainState
-from solocron.stores.swap.chain.text import Entries, number_of
+from solocron.stores.swap.chain.text import ChainCommit, Entries, number_of
+from solocron.stores.swap.chain.yielding import Yielding
 from solocron.stores.swap.key_store import Lost
-from tests.stores.swap.chain import test_chain
+from solocron.testing.simulation.kernel import SimTurns
+from tests.stores.swap.chain import test_chain, test_sharing
+from tests.stores.swap.chain.test_sharing import Town
 from tests.stores.swap.chain.world import ChainWorld
 
 __all__ = ["MUTANTS"]
 
 
 def _believes_every_creation(bites: Bites) -> Patches:
-    def believe(self: ChainKeys, state: ChainState, number: int, since: float) -> None:
-        bites(self._boot() - since > self.pace.trusted)
+    def believe(self: ChainCommits, state: ChainState, number: int, since: float) -> None:
+        bites(self._head.boot() - since > self._head.pace.trusted)
 
-    return [(ChainKeys, "_believe", believe)]
+    return [(ChainCommits, "_believe", believe)]
 
 
 def _trusts_forever(bites: Bites) -> Patches:
-    def trusted(self: ChainKeys, state: ChainState, number: int, seen: float) -> float:
-        bites(self._boot() - seen > self.pace.trusted)
+    def trusted(self: ChainHead, state: ChainState, number: int, seen: float) -> float:
+        bites(self.boot() - seen > self.pace.trusted)
         return seen
 
-    return [(ChainKeys, "_trusted", trusted)]
+    return [(ChainHead, "trusted", trusted)]
 
 
 def _own_time_counts(bites: Bites) -> Patches:
@@ -67,20 +71,20 @@ def _forgets_its_token(bites: Bites) -> Patches:
         bites()
         return ""
 
-    return [(keys, "token_of", token_of)]
+    return [(commits, "token_of", token_of)]
 
 
 def _calls_the_unknown_undone(bites: Bites) -> Patches:
-    real = ChainKeys._sent
+    real = ChainCommits._sent
 
-    def sent(self: ChainKeys, number: int, content: bytes) -> bytes | None:
+    def sent(self: ChainCommits, number: int, content: bytes) -> bytes | None:
         try:
             return real(self, number, content)
         except Lost as lost:
             bites()
             raise StoreUnavailable(str(lost)) from None
 
-    return [(ChainKeys, "_sent", sent)]
+    return [(ChainCommits, "_sent", sent)]
 
 
 def _forgets_deletions(bites: Bites) -> Patches:
@@ -97,38 +101,85 @@ def _forgets_deletions(bites: Bites) -> Patches:
 def _makes_a_root_of_its_own_commits(bites: Bites) -> Patches:
     real = ChainState.apply
 
-    def apply(self: ChainState, number: int, writes: Any) -> bool:
+    def apply(self: ChainState, number: int, commit: ChainCommit) -> bool:
         if number == self.number + 1 and number % 2:
             bites()
-            applied = real(self, number, writes)
+            applied = real(self, number, commit)
             for delta in self.deltas.values():
-                for key in writes:
+                for key in commit.writes:
                     delta.pop(key, None)
             return applied
-        return real(self, number, writes)
+        return real(self, number, commit)
 
     return [(ChainState, "apply", apply)]
 
 
 def _stale_without_a_look(bites: Bites) -> Patches:
-    real = ChainKeys._look
+    real = ChainHead.look
 
-    def look(self: ChainKeys) -> ChainState:
-        state = self._state
+    def look(self: ChainHead) -> ChainState:
+        state = self.state
         if state is None:
             return real(self)
         bites()
         return state
 
-    return [(ChainKeys, "_look", look)]
+    return [(ChainHead, "look", look)]
 
 
 def _follows_every_winner(bites: Bites) -> Patches:
-    def follow(self: ChainKeys, state: ChainState, number: int, since: float, winner: bytes) -> None:
-        bites(self._boot() - since > self.pace.trusted)
-        self._arrived(state, number + 1, winner)
+    def follow(self: ChainCommits, state: ChainState, number: int, since: float, winner: bytes) -> None:
+        bites(self._head.boot() - since > self._head.pace.trusted)
+        self._head.arrived(state, number + 1, winner)
 
-    return [(ChainKeys, "_follow", follow)]
+    return [(ChainCommits, "_follow", follow)]
+
+
+def _merges_what_writes_one_key(bites: Bites) -> Patches:
+    real = ChainCommits._take
+
+    def take(self: ChainCommits, wanted: Wanted, *, along: bool) -> list[Wanted]:
+        batch = real(self, wanted, along=along)
+        if batch and along:
+            bites(self._waiting)
+            for one in self._waiting:
+                one.taken = True
+            batch, self._waiting = [*batch, *self._waiting], []
+        return batch
+
+    return [(ChainCommits, "_take", take)]
+
+
+def _sends_what_is_in_hand(bites: Bites) -> Patches:
+    real = ChainCommits._take
+
+    def take(self: ChainCommits, wanted: Wanted, *, along: bool) -> list[Wanted]:
+        bites(wanted.taken)
+        return [wanted] if wanted.taken else real(self, wanted, along=along)
+
+    def acquire(self: SimTurns, blocking: bool = True, timeout: float = -1) -> bool:
+        return waits(self, blocking, 1.0 if timeout < 0 else timeout)
+
+    waits = SimTurns.acquire
+    return [(ChainCommits, "_take", take), (SimTurns, "acquire", acquire)]
+
+
+def _makes_no_gaps(bites: Bites) -> Patches:
+    real = Yielding.gap
+
+    def gap(self: Yielding) -> float:
+        bites(real(self))
+        return 0.0
+
+    return [(Yielding, "gap", gap)]
+
+
+def _in_a_town(test: Callable[[Town], None]) -> Callable[[], None]:
+    def run() -> None:
+        test(Town())
+
+    run.__name__ = test.__name__
+    return run
 
 
 def _in_a_world(test: Callable[[ChainWorld], None]) -> Callable[[], None]:
@@ -224,5 +275,26 @@ MUTANTS = [
         Check(
             _in_a_world(test_chain.test_nor_is_it_by_a_client_that_slept_in_its_creation_and_finds_it_there), by="I1"
         ),
+    ),
+    Mutant(
+        "K-23",
+        "commits of two threads that write one key are made as one",
+        "I2",
+        _merges_what_writes_one_key,
+        Check(_in_a_town(test_sharing.test_commits_of_one_key_stay_apart), by="I2"),
+    ),
+    Mutant(
+        "K-24",
+        "a thread sends its commit although another one has it in hand",
+        "I2",
+        _sends_what_is_in_hand,
+        Check(_in_a_town(test_sharing.test_a_commit_in_hand_is_not_sent_by_its_own_thread_too), by="I2"),
+    ),
+    Mutant(
+        "K-25",
+        "the client that made the last commits lets no other one in",
+        "I14",
+        _makes_no_gaps,
+        Check(_in_a_town(test_sharing.test_no_client_keeps_the_others_out), by="I14"),
     ),
 ]

@@ -6,10 +6,11 @@ that was deleted changes nothing that another client will ever see, whatever its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from solocron.errors import StoreUnavailable
+from solocron.model.documents.run import Record
 from solocron.stores.contract import Capabilities, Check, Doc, Tier
 from solocron.stores.drafts import kind_and_name
 from solocron.stores.swap.chain.keys import ChainKeys
@@ -17,6 +18,7 @@ from solocron.stores.swap.chain.state import ChainPace
 from solocron.stores.swap.chain.text import ChainCommit, commit_name, number_of
 from solocron.stores.swap.key_store import KeyLimits, KeyStore, Lost
 from solocron.stores.swap.layout import changed, derived, document_key, fixed_key
+from solocron.stores.swap.portions import records_in
 from solocron.testing.simulation.kernel import Kernel, SimEvent, SimTurns
 from solocron.testing.simulation.key_database import KeyDatabase
 from solocron.testing.simulation.key_wire import KeyWireStore
@@ -72,7 +74,14 @@ class ChainDatabase(KeyDatabase):
                 {} if old is None else derived(key, old.value), {} if value is None else derived(key, value)
             )
         self.commit_keys(client, {}, writes, look=None, also=None, decided=decided, pruned=pruned)
-        self.wake()
+
+    def _appended(self, old: Mapping[str, str], writes: Mapping[str, str | None]) -> list[Record]:
+        """Return the records that this commit appends; it may also unpack others, for another thread of its client."""
+        parcels = {key for key in old if key.startswith("parcel/")}
+        packed = {key for parcel in parcels for key in records_in(old[parcel])}
+        assert not packed & old.keys(), "I6: a record is overwritten by an unpacked one"
+        own = {key: value for key, value in writes.items() if key not in packed and key not in parcels}
+        return super()._appended(old, own)
 
     def delete(self, name: str) -> None:
         if self.objects.pop(name, None) is not None and "/c/" in name:
@@ -89,7 +98,7 @@ class ChainWireStore(KeyWireStore):
         pace = ChainPace(commits=_COMMITS, kept=3 * self._timeout, trusted=self._timeout)
 
         def pause(most: float) -> None:
-            SimEvent(process.kernel, rate).wait(most * process.kernel.dice.random())
+            SimEvent(process.kernel, rate).wait(process.kernel.dice.uniform(most / 2, most))
 
         return ChainKeys(
             SimObjects(self, database, process.name),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +14,7 @@ from solocron.stores.swap.chain.roots import Roots
 from solocron.stores.swap.chain.state import ChainPace
 from solocron.stores.swap.chain.text import ChainCommit
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Lost, Span, Stale, Swapped
+from solocron.stores.swap.layout import NOTIFY
 from solocron.stores.swap.memory import KeyWorld
 from tests.stores.swap.chain.world import PACE, ChainWorld, HurtObjects, go_on, write
 
@@ -121,7 +123,15 @@ def test_nor_is_it_by_a_client_that_slept_in_its_creation_and_finds_it_there(wor
     def late(name: str, create: Callable[[], object]) -> object:
         go_on(world, other)
         world.shared.objects[name] = ChainCommit("ghost.1", {"k": None}).to_bytes()
+        objects.on, objects.hurt = "get d/default/", unharmed
         return create()
+
+    def unharmed(name: str, get: Callable[[], object]) -> object:
+        """Another thread may look at the state at any time."""
+        state = sleeper._head.state
+        assert state is None or "k" in state.mirror.items
+        objects.hurt = unharmed
+        return get()
 
     objects.on, objects.hurt = "create d/default/c/", late
     assert isinstance(sleeper.commit({"k": EXISTS}, {"late": "1"}), Swapped)
@@ -398,3 +408,46 @@ def test_an_object_that_is_not_a_commit_is_named(world: ChainWorld) -> None:
     objects.create("d/default/c/0000000000000002", b"hello")
     with pytest.raises(StoreRefused, match=r"c/0000000000000002 is not what Solocron wrote"):
         keys.fetch(["k"])
+
+
+# --- notifications
+
+
+def test_a_client_hears_what_its_own_calls_have_read(world: ChainWorld) -> None:
+    """A look at the head that another thread makes counts: a wait after it makes no call that it need not make."""
+    listener, objects = world.client()
+    other, _ = world.client()
+    place = listener.position()
+    other.commit({}, {"k": "1", NOTIFY: "other 1"})
+    listener.fetch(["k"])
+    before = objects.calls
+    assert listener.wait(place, 0) == (1, ["other 1"])
+    assert objects.calls - before == 1
+
+
+def test_notifications_are_no_part_of_the_keys(world: ChainWorld) -> None:
+    keys, _ = world.client()
+    for i in range(2 * PACE.commits):
+        keys.commit({}, {"k": str(i), NOTIFY: f"me {i}"})
+    newcomer, _ = world.client()
+    assert values(newcomer) == values(keys) == {"k": str(2 * PACE.commits - 1)}
+
+
+def test_a_client_that_begins_from_a_root_is_told_that_it_missed_some(world: ChainWorld) -> None:
+    sleeper, _ = world.client()
+    other, _ = world.client()
+    place = sleeper.position()
+    go_on(world, other)
+    assert sleeper.wait(place, 0) == (sleeper.position(), [None])
+    other.commit({}, {NOTIFY: "other 1"})
+    assert sleeper.wait(sleeper.position() - 1, 0)[1] == ["other 1"]
+
+
+def test_a_closed_client_waits_no_longer(world: ChainWorld) -> None:
+    keys, _ = world.client()
+    place = keys.position()
+    waiting = threading.Thread(target=keys.wait, args=(place, 60.0))
+    waiting.start()
+    keys.close()
+    waiting.join(10)
+    assert not waiting.is_alive()

@@ -98,7 +98,7 @@ class MemoryObjects:
     @property
     def capabilities(self) -> Capabilities:
         why = "one process, one mutex; nothing outlives the process"
-        return Capabilities(tier=Tier.A, why=why, notifies=False, shared=False)
+        return Capabilities(tier=Tier.A, why=why, notifies=True, shared=False)
 
     def open(self) -> None:
         """Do nothing: it is always open."""

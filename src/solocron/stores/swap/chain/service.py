@@ -26,7 +26,7 @@ class ServiceObjects:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(tier=self.tier, why=self.why, notifies=False, clock_within=self.link.time.width)
+        return Capabilities(tier=self.tier, why=self.why, notifies=True, clock_within=self.link.time.width)
 
     def open(self) -> None:
         """Ask for an object: a folder that is not there, a missing right or a wrong secret is told now."""

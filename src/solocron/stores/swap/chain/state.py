@@ -5,10 +5,10 @@ Pure: it makes no calls, and the boot time is handed in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from solocron.stores.swap.chain.text import Entries
+from solocron.stores.swap.chain.text import ChainCommit, Entries
 from solocron.stores.swap.key_store import Condition
 from solocron.stores.swap.layout import NOTIFY
 from solocron.stores.swap.mirror import Mirror
@@ -41,7 +41,7 @@ class ChainState:
     def __init__(self, pace: ChainPace, *, root: int, entries: Entries, seen: float) -> None:
         """`seen`: a boot time at which the commit after this state was not deleted, and could not be for `kept`."""
         self.mirror = Mirror()
-        self.number = root * pace.commits
+        self.number = self.first = root * pace.commits
         self.root = root
         self.seen = seen
         self.deltas: dict[int, Entries] = {}
@@ -51,12 +51,12 @@ class ChainState:
             if value is not None:
                 self.mirror.put(key, value, mark)
 
-    def apply(self, number: int, writes: Mapping[str, str | None]) -> bool:
+    def apply(self, number: int, commit: ChainCommit) -> bool:
         """Apply the next commit; False where it is another one, because a thread was quicker."""
         if number != self.number + 1:
             return False
         delta = self.deltas.setdefault(-(-number // self._pace.commits), {})
-        for key, value in writes.items():
+        for key, value in commit.writes.items():
             if key == NOTIFY:
                 self.mirror.notify(value, number)
                 continue
@@ -85,3 +85,9 @@ class ChainState:
         """Note that a root exists."""
         self.deltas.pop(root, None)
         self.root = max(self.root, root)
+
+    def news(self, after: int, timeout: float, ended: Callable[[], bool]) -> tuple[int, Sequence[str | None]]:
+        """Wait for notifications after a number; None stands for those of commits that this state did not read."""
+        if after < self.first:
+            return self.number, [None]
+        return self.mirror.news(after, timeout, ended)

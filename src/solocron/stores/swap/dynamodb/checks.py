@@ -69,14 +69,15 @@ def capabilities_of(facts: DynamoFacts | None, clock: ServerTime) -> Capabilitie
     """Return the tier: no higher than what the suites have shown on a server that can be had for tests."""
     within = clock.width
     if facts is None:
-        return Capabilities(tier=Tier.C, why="not opened yet, so nothing is known of it", clock_within=within)
+        why = "not opened yet, so nothing is known of it"
+        return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=within)
     if facts.regions > 1:
         why = f"a global table in {facts.regions} regions: two regions may both win, and the last writer stays"
-        return Capabilities(tier=Tier.C, why=why, clock_within=within)
+        return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=within)
     why = (
         "transactions of one region are serializable and durable by the vendor's word; the suites ran on DynamoDB Local"
     )
-    return Capabilities(tier=Tier.B, why=why, clock_within=within)
+    return Capabilities(tier=Tier.B, why=why, notifies=True, clock_within=within)
 
 
 def checks_of(facts: DynamoFacts, link: DynamoLink) -> Iterator[Check]:

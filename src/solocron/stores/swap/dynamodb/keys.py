@@ -10,13 +10,14 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
-from solocron.errors import StoreUnavailable
+from solocron.errors import StoreError, StoreUnavailable
 from solocron.stores.contract import Capabilities, Check
 from solocron.stores.swap.dynamodb.address import DynamoAddress
 from solocron.stores.swap.dynamodb.checks import DynamoFacts, ask_facts, capabilities_of, checks_of
@@ -34,6 +35,10 @@ _SHELVES = (
     *("aside/", "d/job/", "d/session/", "d/", "dead/", "due/", "f/", "held/", "live/", "log/", "mark/", "parcel/"),
     *("run/", "st/", "swept/"),
 )
+_BOX, _BOXES = "notify/", 16
+"""The partition of notifications, and how many are in it: each client writes to one of them."""
+_LOOK = 1.0
+"""Seconds between two looks at the notifications while a thread waits for them."""
 _ABOUT = "solocron"
 """The partition of what is about the table: its identity, and the namespaces in it."""
 
@@ -184,7 +189,8 @@ class DynamoKeys:
         identity = self._make()
         if server is not None and identity != server:
             return Stale(frozenset(), moved=True)
-        writes = {key: value for key, value in writes.items() if key != NOTIFY}  # no client listens: they poll
+        notification = writes.get(NOTIFY)
+        writes = {key: value for key, value in writes.items() if key != NOTIFY}
         mark = secrets.token_hex(12)
         keys = [*writes, *(key for key in checks if key not in writes)]
         actions = [self._action(key, checks.get(key), key in writes, writes.get(key), mark) for key in keys]
@@ -198,6 +204,8 @@ class DynamoKeys:
                 return Stale(frozenset(keys))
             pairs = zip(keys, cancelled.reasons, strict=True)
             return Stale(frozenset(key for key, reason in pairs if reason == "ConditionalCheckFailed"))
+        if notification is not None:
+            self._notify(notification, mark)
         return Swapped({key: mark for key, value in writes.items() if value is not None})
 
     def _transact(self, actions: Sequence[Mapping[str, Any]], token: str) -> None:
@@ -245,13 +253,40 @@ class DynamoKeys:
     def sharpen(self, within: int) -> None:
         self._sharpener.sharpen(within)
 
-    def position(self) -> None:
-        """Return nothing: DynamoDB does not notify."""
+    def _notify(self, value: str, mark: str) -> None:
+        """Write a notification. Not in the transaction: all clients would conflict about it."""
+        box = crc32(value.partition(" ")[0].encode()) % _BOXES
+        item = {"p": {"S": self._partition(_BOX)}, "s": {"S": f"{box:02}"}, "v": {"S": value}, "m": {"S": mark}}
+        try:
+            self._link.call("put_item", TableName=self._address.table, Item=item)
+        except (StoreError, Lost):
+            pass  # a wake-up is a bonus: waiting clients look again after a while
 
-    def wait(self, after: Any, timeout: float) -> tuple[Any, Sequence[str | None]]:
-        """Let time pass: clients poll."""
-        self._closed.wait(timeout)
-        return after, []
+    def position(self) -> Mapping[str, Hashable]:
+        """Return the marks of the last notifications."""
+        self._here()
+        return {item.key: item.mark for item in self._boxes()}
+
+    def wait(
+        self, after: Mapping[str, Hashable], timeout: float
+    ) -> tuple[Mapping[str, Hashable], Sequence[str | None]]:
+        """Look once a second. Of several in one box between two looks the last is seen, which is enough to wake."""
+        self._here()
+        until = time.monotonic() + timeout
+        while True:
+            found = self._boxes()
+            place = {item.key: item.mark for item in found}
+            values = [item.value for item in found if after.get(item.key) != item.mark]
+            left = until - time.monotonic()
+            if values or left <= 0 or self._closed.wait(min(_LOOK, left)):
+                return (after, []) if self._closed.is_set() else (place, values)
+
+    def _boxes(self) -> list[Item]:
+        names = {":p": {"S": self._partition(_BOX)}}
+        reply = self._link.read(
+            "query", TableName=self._address.table, KeyConditionExpression="p = :p", ExpressionAttributeValues=names
+        )
+        return [_item(one) for one in reply.get("Items", ())]
 
     def checks(self) -> Sequence[Check]:
         return list(checks_of(ask_facts(self._link), self._link))

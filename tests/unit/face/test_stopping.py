@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from solocron import Cancelled, InvalidError, LeaseLost, LockLost, Run, RunStopped, Scheduler, SolocronError, TimedOut
+from solocron.engine.node import Node
 from tests.unit.face import stopped_jobs
 
 FAR = "1d"
@@ -210,6 +211,28 @@ def test_a_block_gives_runs_the_grace_of_the_scheduler(how: str) -> None:
         asyncio.run(in_a_loop())
     assert told == [True]
     assert time.monotonic() - asked < 25
+
+
+@pytest.mark.parametrize(("grace", "allowed"), [("2m", 25.0), ("5s", 5.0)])
+def test_a_lifespan_drains_before_a_server_kills_its_worker(
+    grace: str, allowed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gunicorn kills a worker after 30 s."""
+    drained, drain = list[float](), Node.drain
+
+    def told(self: Node, seconds: float) -> bool:
+        drained.append(seconds)
+        return drain(self, seconds)
+
+    monkeypatch.setattr(Node, "drain", told)
+    scheduler = Scheduler("memory://", grace=grace, enabled=True)
+
+    async def serve() -> None:
+        async with scheduler.lifespan() as state:
+            assert state == {"solocron": scheduler}
+
+    asyncio.run(serve())
+    assert drained == [allowed]
 
 
 @pytest.mark.parametrize("bad", ["soon", -1, "1x"])

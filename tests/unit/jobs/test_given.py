@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import Depends, Request
 
-from solocron import AsyncRun, InvalidError, Run, Scheduler, given
+from solocron import AsyncRun, InvalidError, Message, Run, Scheduler, given
 
 said: list[str] = []
 
@@ -184,3 +185,30 @@ def test_a_factory_that_cannot_be_called_for_a_run_is_refused(default: Any, said
 def test_given_takes_a_function() -> None:
     with pytest.raises(InvalidError, match="pass the function itself"):
         given("get_db")  # type: ignore[arg-type]
+
+
+def test_a_worker_of_a_queue_makes_and_closes_them_too(tmp_path: Path) -> None:
+    queue = list[dict[str, Any]]()
+
+    class Queue:
+        follows = True
+
+        def publish(self, message: Message) -> None:
+            queue.append(message.to_json())
+
+    def job(run: Run, *, db: str = given(get_db), who: str = given(get_user)) -> None:
+        said.append(f"{db} for {who}")
+
+    node, worker = (Scheduler(f"sqlite:///{tmp_path}/jobs.db", enabled=True, lease="3s") for _ in range(2))
+    for one in (node, worker):
+        one.carrier("queue", Queue())
+        one.every("365d", name="job", run_in="queue")(job)
+    node.tick()
+    run = node.trigger("job")
+    node.tick()
+    assert said == []
+    worker.carry_out(queue[0])
+    assert said == ["open db", "db for user of job", "close db"]
+    assert node.get_run(run).status == "succeeded"
+    for one in (node, worker):
+        one.stop("1s")

@@ -277,6 +277,22 @@ def test_a_thread_that_is_interrupted_leaves_the_others_an_unknown_outcome(town:
     assert [type(one) for one in found] == [Swapped, KeyboardInterrupt, Lost]
 
 
+def test_a_thread_that_is_interrupted_while_it_waits_takes_its_commit_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = ChainKeys(MemoryObjects())
+    done(keys, {"a": "1"})
+
+    class Interrupted:
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keys._commits, "_turns", Interrupted())
+        with pytest.raises(KeyboardInterrupt):
+            keys.commit({}, {"b": "1"})
+    done(keys, {"c": "1"})
+    assert keys.fetch(["a", "b", "c"]).items.keys() == {"a", "c"}
+
+
 def test_a_commit_in_hand_is_not_sent_by_its_own_thread_too(town: Town) -> None:
     """Its thread waits longer than for a turn while another one sends it: twice would be a second commit."""
     keys, objects, process = town.client()

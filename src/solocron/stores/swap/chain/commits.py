@@ -119,20 +119,29 @@ class ChainCommits:
         wanted = Wanted(checks, writes)
         with self._mutex:
             self._waiting.append(wanted)
-        while wanted.outcome is None:
-            # A thread that waits for too long goes alone, unless another one has its commit in hand.
-            turn = self._turns.acquire(timeout=-1 if wanted.taken else _TURN)
-            try:
-                if turn and not wanted.taken and (gap := self._yielding.gap()):
-                    self._pause(gap)
-                if batch := self._take(wanted, along=turn):
-                    self._make(batch)
-            finally:
-                if turn:
-                    self._turns.release()
+        try:
+            while wanted.outcome is None:
+                self._take_turn(wanted)
+        except BaseException:
+            with self._mutex:  # interrupted while it waited: nobody is to make it later
+                self._waiting = [one for one in self._waiting if one is not wanted]
+            raise
         if isinstance(wanted.outcome, Exception):
             raise type(wanted.outcome)(*wanted.outcome.args)
         return wanted.outcome
+
+    def _take_turn(self, wanted: Wanted) -> None:
+        """Wait for this thread's turn, then make its commit, unless another thread has done so."""
+        # A thread that waits for too long goes alone, unless another one has its commit in hand.
+        turn = self._turns.acquire(timeout=-1 if wanted.taken else _TURN)
+        try:
+            if turn and not wanted.taken and (gap := self._yielding.gap()):
+                self._pause(gap)
+            if batch := self._take(wanted, along=turn):
+                self._make(batch)
+        finally:
+            if turn:
+                self._turns.release()
 
     def _take(self, wanted: Wanted, *, along: bool) -> list[Wanted]:
         """Return a commit and, with `along`, those of other threads that can be one with it; none if it is taken."""

@@ -1,6 +1,6 @@
 """Commits of one client to a chain: races with other clients, replies that are lost, and the roots that follow.
 
-A chain makes one commit at a time, whoever wants it. So the threads of one client do not race each other: the one whose
+A chain makes one commit at a time. So the threads of one client do not race each other: the one whose
 turn it is takes along what the others want, as far as it does not concern the same keys.
 """
 
@@ -28,8 +28,8 @@ _SENT = 3
 _RACES = 40
 """How often a commit is tried that other clients were quicker than."""
 _AT_ONCE = 2
-"""Tries without a look at the head in between: the one commit that was quicker is known. Whoever has lost twice may be
-behind by more, and a creation for each of those costs twice as much as reading it."""
+"""Tries without a look at the head in between: the one commit that was quicker is known. A client that has lost
+twice may be behind by more, and a creation for each of those costs twice as much as reading it."""
 _TURN = 1.0
 """Seconds that a thread waits for another one of this client before it races on its own."""
 
@@ -123,7 +123,7 @@ class ChainCommits:
             while wanted.outcome is None:
                 self._take_turn(wanted)
         except BaseException:
-            with self._mutex:  # interrupted while it waited: nobody is to make it later
+            with self._mutex:  # interrupted while it waited: no thread is to make it later
                 self._waiting = [one for one in self._waiting if one is not wanted]
             raise
         if isinstance(wanted.outcome, Exception):

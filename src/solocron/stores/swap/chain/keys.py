@@ -23,8 +23,8 @@ from solocron.stores.swap.layout import is_derived
 __all__ = ["ChainKeys"]
 
 _LOOK = 1.0
-"""Seconds between two looks at the head of the chain while a thread waits for notifications: a service tells nobody
-that an object was created. Every call of this client looks there too."""
+"""Seconds between two looks at the head of the chain while a thread waits for notifications: a service does
+not tell that an object was created. Every call of this client looks there too."""
 
 
 class ChainKeys:

@@ -31,7 +31,7 @@ class Yielding:
     def won(self, trip: float) -> None:
         """Note a commit that was made at the first try, and how long its creation took."""
         self._trip = min(_LONGEST, trip if not self._trip else (3 * self._trip + trip) / 4)
-        if self._row >= self._allowed:  # nobody used the gap
+        if self._row >= self._allowed:  # no client used the gap
             self._row, self._allowed = 0, min(2 * self._allowed, _MOST)
         self._row += 1
 

@@ -15,8 +15,8 @@ from solocron.stores.contract import Named, Store, Verdict
 __all__ = ["DAY", "add_nodes", "fill_log"]
 
 DAY = 86_400 * SECOND
-_AT_ONCE = 5_000
-"""Records of one write."""
+_AT_ONCE = 1_000
+"""Records of one write. Five thousand were more than a busy MariaDB takes within its time for a statement."""
 _NODES = 8
 _FAILED_EVERY = 100
 

@@ -112,10 +112,10 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
     def _send(self, message: Message) -> None:
         """Send the task of an entry; return when the broker has confirmed it."""
         payload = dict(message.payload or {})
-        row, one_off = payload.pop("row", None), payload.pop("one_off", False)
+        row, one_off, repeats = payload.pop("row", None), payload.pop("one_off", False), payload.pop("repeats", False)
         self._carrier.send(str(message.target), message, **payload)
         if row is not None and self._tables is not None:
-            self._tables.sent(row, one_off=one_off)
+            self._tables.sent(row, one_off=one_off, repeats=repeats)
 
     def tick(self, *args: Any, **more: Any) -> float:
         """Return when to be called again; the node sends what is due, and here the tables are looked at."""

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from solocron.errors import InvalidError
+from solocron.errors import InvalidError, SolocronError
 from solocron.importers.celery import read_beat_entry
 from solocron.jobs.forwarded import Forwarded
 from solocron.jobs.job_spec import JobSpec
@@ -97,6 +97,7 @@ class PeriodicTaskTables:
         try:
             entry = read_beat_entry(given, tz=self._tz)
             payload = {"args": entry.args, "kwargs": entry.kwargs, "row": row.name, "one_off": bool(row.one_off)}
+            payload["repeats"] = row.clocked is None
             options: dict[str, Any] = dict(entry.bounds)
             hand_over = {**entry.options, TARGET: entry.task}
             return JobSpec(
@@ -112,12 +113,18 @@ class PeriodicTaskTables:
             self._told.add((row, why))
             log.warning("a periodic task is not sent: %s", why, extra={"event": "row left out", "row": row})
 
-    def sent(self, row: str, *, one_off: bool) -> None:
-        """Write back that the task of a row was sent; one that is to be sent once is switched off with it."""
+    def sent(self, row: str, *, one_off: bool, repeats: bool) -> None:
+        """Write back that the task of a row was sent; one that is to be sent once is switched off with it.
+
+        Its job is removed at once where its schedule goes on: the beats look at the tables every two seconds, and a
+        slot that is due before would be sent as well.
+        """
         from django.db import close_old_connections
         from django.db.models import F
         from django.utils import timezone
         from django_celery_beat.models import PeriodicTask, PeriodicTasks
+
+        from solocron.carriers.beat import plain_name
 
         close_old_connections()
         try:
@@ -129,3 +136,8 @@ class PeriodicTaskTables:
             log.warning("what was sent could not be written into its row: %s", error, extra={"row": row})
         finally:
             close_old_connections()
+        if one_off and repeats:
+            try:
+                self._scheduler.remove_all([WITHIN + plain_name(row)])
+            except SolocronError as error:
+                log.warning("a task that is to be sent once may be sent again: %s", error, extra={"row": row})

@@ -178,14 +178,15 @@ def test_the_rows_of_django_celery_beat_are_sent_as_they_are_edited(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     say, once, late, new, next_century = "task:say-it-", "task:once", "task:late", "task:new", "task:next-century"
-    assert [name for name in found["jobs"] if name.startswith("task:")] == [
+    # "quick" is due each second and sent once: it is gone before the tables are looked at again.
+    assert [name for name in found["jobs"] if name.startswith("task:") and name != "task:quick"] == [
         late,
         next_century,
         once,
         next(name for name in found["jobs"] if name.startswith(say)),
     ]
     assert found["bounded"] == ["2127-01-01T00:00:00Z", "2127-12-31T23:59:59.999999Z", "Europe/Paris"]
-    assert (found["last_run_at"], found["once"], found["looks again in"]) == (True, [1, 1], 1.5)
+    assert (found["last_run_at"], found["once"], found["looks again in"]) == (True, [1, 1, 1], 1.5)
     assert found["seen within"] < 2.0 + 4.0, "two seconds, and what a busy machine takes from them"
     assert [name for name in found["again"] if name.startswith("task:")] == [new, next_century]
     solar, taken = found["warned"]

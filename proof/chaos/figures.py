@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from math import ceil
 from typing import Any
 
+from solocron.testing.fleet import FleetVerdict
+
 __all__ = ["HEAD", "HEAD_OF_RETURN", "Figures", "percentile", "table"]
 
 
@@ -72,6 +74,16 @@ class Figures:
         """A fault that was to strike and did not has proved nothing."""
         self.struck = struck
         self.faults += [f"{number} never struck" for number, times in struck.items() if not times]
+
+    def add(self, verdict: FleetVerdict, *, losses: bool = True) -> None:
+        """Add what a judge counted. Every judge of a fleet sees every line of its ledger, and slots of its own."""
+        self.slots += verdict.slots
+        self.duplicates = max(self.duplicates, verdict.twice)
+        self.stale_refused = max(self.stale_refused, verdict.stale_refused)
+        self.stale_accepted = max(self.stale_accepted, verdict.stale_accepted)
+        self.early = max(self.early, verdict.early)
+        self.losses += verdict.lost if losses else 0
+        self.unrecorded += verdict.unrecorded
 
     @property
     def clean(self) -> bool:

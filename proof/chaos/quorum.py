@@ -152,13 +152,7 @@ def drain_and_judge(fleet: Fleet, judge: Judge, figures: Figures) -> FleetVerdic
     """Drain the nodes and put the counts of the judge into the figures; what it calls a fault is the caller's."""
     drain(fleet, figures)
     verdict = judge.verdict()
-    figures.slots = verdict.slots
-    figures.duplicates = verdict.twice
-    figures.losses = verdict.lost
-    figures.stale_refused = verdict.stale_refused
-    figures.stale_accepted = verdict.stale_accepted
-    figures.early = verdict.early
-    figures.unrecorded = verdict.unrecorded
+    figures.add(verdict)
     figures.kills = sum(1 for incident in fleet.incidents if incident.kind == "kill")
     return verdict
 

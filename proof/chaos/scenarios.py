@@ -245,13 +245,7 @@ def conclude(arena: Arena, judges: Sequence[Judge], figures: Figures) -> None:
     for judge in judges:
         verdict = judge.verdict()
         once = judge is not judges[0]
-        figures.slots += verdict.slots
-        figures.duplicates = max(figures.duplicates, verdict.twice)  # each judge sees every line of the ledger
-        figures.stale_refused = max(figures.stale_refused, verdict.stale_refused)
-        figures.stale_accepted = max(figures.stale_accepted, verdict.stale_accepted)
-        figures.early = max(figures.early, verdict.early)
-        figures.losses += 0 if once else verdict.lost
-        figures.unrecorded += verdict.unrecorded
+        figures.add(verdict, losses=not once)
         figures.faults += [text for text in verdict.faults if not (once and text.startswith("lost: "))]
     figures.faults = list(dict.fromkeys(figures.faults))
     figures.kills = sum(1 for incident in fleet.incidents if incident.kind == "kill")

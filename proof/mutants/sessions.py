@@ -106,6 +106,17 @@ def _l03(bites: Bites) -> Patches:
     return [(Liveness, "_is_watched", never)]
 
 
+def _l05(bites: Bites) -> Patches:
+    real = Liveness._is_watched
+
+    def but_for_its_own(self: Liveness, session: Session, now: int, under: Any) -> bool:
+        own = under is None and session.node == self.by
+        bites(own)
+        return not own and real(self, session, now, under)
+
+    return [(Liveness, "_is_watched", but_for_its_own)]
+
+
 def _l04(bites: Bites) -> Patches:
     def as_it_was_seen(
         doc: Session | Absent, *, now: int, reason: str, seen: int, by: str | None = None
@@ -239,6 +250,15 @@ MUTANTS = [
         "I1",
         _l04,
         Check(checks.a_repair_leaves_a_session_that_renews_alone, by="I1"),
+    ),
+    Mutant(
+        "L-05",
+        "a process that looks once buries its own session",
+        "I1",
+        _l05,
+        Check(
+            liveness.test_a_process_that_looks_once_does_not_bury_its_own_session_after_a_leap, (("default",),), by="I1"
+        ),
     ),
     Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({})),
     Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),

@@ -172,9 +172,12 @@ class Liveness:
     def _is_watched(self, session: Session, now: int, under: Authority | None) -> bool:
         """Return whether a live node watches the session. A session without pools belongs to no node and watches none.
 
-        A node of this process watches whatever the store's clock says: a leap of it has expired them all.
+        A node of this process watches whatever the store's clock says: a leap of it has expired them all. A session of
+        this very process is left to the watch for the same reason: its process is alive, because it asks.
         """
         own = None if under is None else under.session
+        if own is None and session.node == self.by:
+            return True
         nodes = [
             s
             for s in read_sessions(self._store)

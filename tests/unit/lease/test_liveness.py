@@ -175,6 +175,17 @@ def test_a_node_of_this_process_watches_although_a_leap_has_expired_it() -> None
     )
 
 
+@pytest.mark.parametrize("pools", [("default",), ()])
+def test_a_process_that_looks_once_does_not_bury_its_own_session_after_a_leap(pools: tuple[str, ...]) -> None:
+    """Two runs of one node that want one lock, of which the second does not wait; also a program without a node."""
+    stage = Stage()
+    stage.begin(node="watcher", pools=pools)
+    stage.leapt += 3600
+    assert not stage.bury(Mode.TICK)
+    stage.clock.now += LEASE
+    assert stage.bury(Mode.TICK), "an earlier session of this process is not kept for good"
+
+
 def test_a_burial_that_the_store_declined_does_not_shorten_the_silence() -> None:
     """A process that asked once, and then waits, must not take the first try for the time that it has watched."""
     stage = Stage()

@@ -99,6 +99,23 @@ def test_rule_5_a_step_of_the_stores_clock_costs_nobody_a_lock_that_is_tied_to_a
     assert not first[0].lost
 
 
+def test_a_step_of_the_stores_clock_costs_no_lock_that_a_run_of_the_same_node_wants_without_waiting() -> None:
+    """The node took its own session for expired, buried it, and the lock was granted to another node."""
+    cluster = Cluster(idle, nodes=2)
+    cluster.run("5s")
+    first: list[Held | None] = []
+    second: list[Held | None] = []
+    take(cluster, 0, first, keep_alive=True)
+    cluster.run("1s")
+    cluster.step_store_clock("2m")
+    for node in (0, 1):
+        take(cluster, node, second, keep_alive=True)
+    cluster.run("30s")
+    assert second == [None, None]
+    assert first[0] is not None
+    assert not first[0].lost
+
+
 def test_a_node_that_stops_frees_its_locks_at_once() -> None:
     cluster = Cluster(idle, nodes=2)
     cluster.run("5s")

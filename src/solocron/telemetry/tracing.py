@@ -191,7 +191,13 @@ class Tracing:
     # --- hand-over ---------------------------------------------------------------------------------------------------
 
     def arrived(self, message: Message) -> None:
-        """Remember the message of a run that is about to be picked up here."""
+        """Remember the message of a run that is about to be picked up here.
+
+        An instrumentation of the queue may have made a span for the message: then the run belongs inside that one.
+        """
+        current = current_traceparent()
+        if current is not None and (message.trace is None or _trace_id(current) == _trace_id(message.trace)):
+            message = replace(message, trace=current)
         with self._lock:
             self._arrived[message.run, message.attempt] = message
             while len(self._arrived) > _ARRIVED:
@@ -227,6 +233,10 @@ class TracedCarriage(Carriage):
 
 def _extracted(traceparent: str) -> context.Context:
     return propagate.extract({"traceparent": traceparent})
+
+
+def _trace_id(traceparent: str) -> str:
+    return traceparent.partition("-")[2].partition("-")[0]
 
 
 def _links(traceparent: str | None) -> list[Link]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry import trace
+from opentelemetry import propagate, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -171,6 +171,40 @@ def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces
     assert facts(publish)["messaging.message.id"] == facts(run)["messaging.message.id"] == queue[0]["id"]
     assert [facts(span)["messaging.operation.type"] for span in (publish, run)] == ["send", "process"]
     assert [facts(span)["messaging.destination.name"] for span in (publish, run)] == ["queue", "queue"]
+
+
+@pytest.mark.parametrize("theirs", ["same trace", "another trace", "no publication"])
+def test_a_run_is_inside_the_span_that_an_instrumentation_of_its_queue_has_made(
+    theirs: str, traces: Traces, tmp_path: Path
+) -> None:
+    """Celery's makes one for each message, as a child of what was current when the message was sent."""
+    queue = list[dict[str, Any]]()
+
+    class Queue:
+        follows = True
+
+        def publish(self, message: Message) -> None:
+            queue.append(message.to_json())
+
+    node, worker = (Scheduler(f"sqlite:///{tmp_path}/jobs.db", enabled=True, lease="3s") for _ in range(2))
+    for scheduler in (node, worker):
+        if scheduler is worker or theirs != "no publication":
+            scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+        scheduler.carrier("queue", Queue())
+        scheduler.every("365d", name="job", run_in="queue")(lambda: None)
+    node.tick()
+    node.trigger("job")
+    node.tick()
+    sent = propagate.extract(queue[0]) if theirs == "same trace" else None
+    with traces.tracer.start_as_current_span("run/solocron.run", context=sent) as outer:
+        worker.carry_out(queue[0])
+    for scheduler in (node, worker):
+        scheduler.stop("1s")
+    (run,) = traces.spans("run job")
+    assert run.parent is not None
+    if theirs == "another trace":
+        (outer,) = traces.spans("publish queue")
+    assert run.parent.span_id == outer.get_span_context().span_id
 
 
 def test_steps_and_keys_are_spans_below_that_of_their_run(traces: Traces) -> None:

@@ -7,6 +7,7 @@ running, and is never left out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -142,11 +143,13 @@ class RunListing:
         """
         docs = read_jobs(self._store, jobs)
         log, found = self._store.newest(jobs, limit), dict[str, tuple[RunView, ...]]()
-        views: list[RunView] = [*running_views(docs, (), 0), *offered_views(docs)]
+        views = defaultdict[str, list[RunView]](list)
+        for view in (*running_views(docs, (), 0), *offered_views(docs)):
+            views[view.job].append(view)
         for job in jobs:
             ended = [RunView.of(record) for record in log.get(job, ())]
             known = {(view.run, view.attempt) for view in ended}
-            now = [view for view in views if view.job == job and (view.run, view.attempt) not in known]
+            now = [view for view in views[job] if (view.run, view.attempt) not in known]
             found[job] = (*now, *ended)[:limit]
         return found
 

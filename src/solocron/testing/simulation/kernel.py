@@ -342,8 +342,15 @@ class SimTurns:
             return False
         turn = SimEvent(self._kernel, self._rate)
         self._waiting.append(turn)
-        if turn.wait(None if timeout < 0 else timeout):
-            return True
+        try:
+            if turn.wait(None if timeout < 0 else timeout):
+                return True
+        except BaseException:  # stopped while it waited: the turn must not go to it
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            else:
+                self.release()
+            raise
         self._waiting.remove(turn)
         return False
 

@@ -293,6 +293,27 @@ def test_a_thread_that_is_interrupted_while_it_waits_takes_its_commit_back(monke
     assert keys.fetch(["a", "b", "c"]).items.keys() == {"a", "c"}
 
 
+def test_the_turn_of_a_stopped_thread_goes_to_the_next_one(town: Town) -> None:
+    process, turns, had = Process(town.kernel, "p"), SimTurns(town.kernel), list[str]()
+
+    def take(name: str) -> None:
+        try:
+            if turns.acquire():
+                had.append(name)
+                SimEvent(town.kernel).wait(1.0)
+                turns.release()
+        except KeyboardInterrupt:
+            had.append(f"{name} is stopped")
+
+    town.start(process, partial(take, "a"))
+    stopped = process.spawn(partial(take, "b"), "b")
+    town.kernel.run(town.kernel.now + TRIP)
+    town.start(process, partial(take, "c"))
+    process.throw(stopped, KeyboardInterrupt())
+    town.kernel.run(town.kernel.now + 5)
+    assert had == ["a", "b is stopped", "c"]
+
+
 def test_a_commit_in_hand_is_not_sent_by_its_own_thread_too(town: Town) -> None:
     """Its thread waits longer than for a turn while another one sends it: twice would be a second commit."""
     keys, objects, process = town.client()

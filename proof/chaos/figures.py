@@ -43,6 +43,8 @@ class Figures:
     """Calls that the server counted, idle work of all nodes included; None where the store counts none."""
     lease: float = 3.0
     """Of the nodes, in seconds."""
+    margin: float = 1.0
+    """Seconds beyond the lease within which a takeover is promised."""
     attempts_twice_once: int = 0
     """Attempts that started twice although the store went back: of jobs without retries (I22)."""
     attempts_twice_again: int = 0
@@ -104,7 +106,7 @@ class Figures:
             *(f"{number:,}" for number in (self.kills, self.freezes, self.cuts, self.restarts)),
             *(str(number) for number in (self.duplicates, self.losses, self.stale_accepted)),
             f"{self.stale_refused:,}",
-            f"{took} (bound {self.lease + 1:g})" if self.takeovers else "-",
+            f"{took} (bound {self.lease + self.margin:g})" if self.takeovers else "-",
             f"{self.healed_s:.1f}",
             "-" if self.calls_per_run is None else f"{self.calls_per_run:.2f}",
         )

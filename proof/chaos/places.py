@@ -24,6 +24,8 @@ _DISK = {"sqlite": "24m", "postgres": "400m"}
 """Stores whose disk is a small one of their own, where root can mount one."""
 _SETTINGS = {"postgres": {"shared_preload_libraries": "pg_stat_statements", "max_connections": "200"}}
 """Everything else as the tests' servers come: durable."""
+_WHOLE_SECONDS = ("dynamodb", "azurite")
+"""Stores that tell the time in whole seconds: their pages promise a takeover within the lease and two seconds."""
 
 
 class Place:
@@ -43,6 +45,11 @@ class Place:
         self._stack = ExitStack()
         self._counted: int | None = None
         self._mutex = threading.Lock()
+
+    @property
+    def margin(self) -> float:
+        """Seconds beyond the lease within which a takeover is promised here."""
+        return 2.0 if self.name in _WHOLE_SECONDS else 1.0
 
     @staticmethod
     def missing(name: str) -> str | None:

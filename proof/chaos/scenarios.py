@@ -56,7 +56,7 @@ def storm(
 
     `timed`: a takeover that takes longer than a lease and a second is a fault.
     """
-    figures = Figures(store=place.name, scenario="storm", seconds=seconds, lease=lease)
+    figures = Figures(store=place.name, scenario="storm", seconds=seconds, lease=lease, margin=place.margin)
     with Arena(place, folder, ["proof.chaos.jobs.mixed"], lease=lease) as arena:
         arena.start()
         schedules = steady_schedules(arena.fleet)
@@ -75,7 +75,7 @@ def storm(
     figures.note_strikes({number: tempest.struck[number] for number in (*(f.number for f in enabled), COMBINED)})
     if kills and not figures.takeovers:
         figures.faults.append("no takeover was measured")
-    if timed and max(figures.takeovers, default=0) > lease + 1:
+    if timed and max(figures.takeovers, default=0) > lease + place.margin:
         figures.faults.append(f"a takeover took {max(figures.takeovers):.2f} s, with a lease of {lease:g} s")
     return figures
 

@@ -210,12 +210,34 @@ def _h16(bites: Bites) -> Patches:
     return [(rejoin, "_take_out", beside)]
 
 
+def _h17(bites: Bites) -> Patches:
+    original = rejoin.recall
+
+    def left(job: Job, *args: Any, **more: Any) -> Job:
+        bites(original(job, *args, **more) is not job)
+        return job
+
+    return [(rejoin, "recall", left)]
+
+
+def _h18(bites: Bites) -> Patches:
+    original = rejoin.is_followed
+
+    def awaited(one: Hold | WaitingRun) -> bool:
+        found = original(one) and (isinstance(one, Hold) or one.offered)
+        bites(original(one) and not found)
+        return found
+
+    return [(rejoin, "is_followed", awaited)]
+
+
 _pick_up, _overlap, _nobody = (
     test_offering.TestPickUp(),
     test_offering.TestOverlap(),
     test_offering.TestThatNobodyPicksUp(),
 )
 _rejoined = test_rejoin.TestHandedOver()
+_went_back = test_offering.TestAStoreThatWentBack()
 _withdrawn, _handing = test_offering.TestThatIsWithdrawn(), test_offering.TestHandOver()
 
 MUTANTS: list[Mutant] = [
@@ -261,5 +283,13 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "H-16", "a hand-over stays beside the pick-up that is put back", "I22", _h16,
         _tested(_rejoined.test_an_end_that_was_lost_ends_the_hand_over_as_well),
+    ),
+    Mutant(
+        "H-17", "a hand-over under way is not written off with what was due", "I22", _h17,
+        _tested(_went_back.test_rule_so_is_a_hand_over_under_way),
+    ),
+    Mutant(
+        "H-18", "what is to be handed over again is not written off with what was due", "I22", _h18,
+        _tested(_went_back.test_rule_so_is_what_waits_to_be_handed_over_again),
     ),
 ]  # fmt: skip

@@ -31,6 +31,7 @@ __all__ = [
     "Handed",
     "NotPickedUp",
     "hand_over",
+    "is_followed",
     "offer_of",
     "pick_up",
     "publish_now",
@@ -124,9 +125,9 @@ def pick_up(doc: Job | Absent, *, run: str, attempt: int, now: int, by: Claimant
     ours = _own(doc, run, attempt, by)
     if ours is not None:
         return Change(doc, answer=ours)
-    job = recall(doc, lambda hold: hold.run == run and hold.attempt == attempt and _is_followed(hold), now=now)
+    job = recall(doc, lambda hold: hold.run == run and hold.attempt == attempt and is_followed(hold), now=now)
     found = next((one for one in job.waiting_runs if one.run == run and one.attempt == attempt), None)
-    if found is None or not _is_followed(found):
+    if found is None or not is_followed(found):
         return Change(doc, answer=NotPickedUp(Dropped.STALE))
     if overdue(job, found, now=now):
         job = replace(job, waiting_runs=_without(job, found))
@@ -152,6 +153,11 @@ def offer_of(doc: Job | Absent, run: str, attempt: int) -> Offer | None:
     return next((one.offer for one in some if (one.run, one.attempt) == (run, attempt) and one.offer is not None), None)
 
 
+def is_followed(one: Hold | WaitingRun) -> bool:
+    """Return whether a worker may pick it up: its message is in the queue, or on its way there, or may be."""
+    return one.offer is not None and one.offer.follows
+
+
 def _declined(job: Job, why: Dropped, resolve: Resolve, *, record: Record | None = None) -> Change:
     records = () if record is None else (record,)
     return Change(recompute_due(job, resolve(job.definition.schedule)), records, NotPickedUp(why))
@@ -168,11 +174,6 @@ def _own(job: Job, run: str, attempt: int, by: Claimant) -> Hold | None:
         if hold.run == run and hold.attempt == attempt and hold.session == by.session and not hold.handing:
             return hold
     return None
-
-
-def _is_followed(one: Hold | WaitingRun) -> bool:
-    """Return whether it was handed over to a carrier whose workers pick runs up."""
-    return one.offer is not None and one.offer.follows
 
 
 def _not_awaited(job: Job, one: WaitingRun) -> tuple[Job, WaitingRun]:

@@ -23,9 +23,11 @@ from solocron.model.transitions.claimant import next_fence
 from solocron.model.transitions.claiming import catch_up_to, recompute_due
 from solocron.model.transitions.commands import answered, remember
 from solocron.model.transitions.finishing import Outcome, end_hold, finish
+from solocron.model.transitions.offering import is_followed
 from solocron.model.transitions.shards import each, without
 from solocron.model.transitions.through_pauses import decide_through
 from solocron.model.transitions.untold import WENT_BACK, write_off_untold
+from solocron.model.transitions.waiting_again import recall
 
 __all__ = ["Remembered", "may_have_started", "rejoin", "write_off"]
 
@@ -253,7 +255,8 @@ def may_have_started(job: Job, until: int) -> bool:
 
     That is what was due, and what a worker may have picked up from a queue.
     """
-    return (job.due_at is not None and job.due_at <= until) or any(one.offered for one in job.waiting_runs)
+    handed_over = any(map(is_followed, job.active)) or any(map(is_followed, job.waiting_runs))
+    return handed_over or (job.due_at is not None and job.due_at <= until)
 
 
 def write_off(
@@ -267,7 +270,9 @@ def write_off(
 ) -> Change | None:
     """Write off what was due or waiting at `until`: a node that died during the check may have started it.
 
-    It is recorded as lost. If retries after a crash are left, it waits as the next attempt instead.
+    It is recorded as lost. If retries after a crash are left, it waits as the next attempt instead. The same holds for
+    every attempt that was handed over, be it that its node publishes, awaits the pick-up or is to publish again: its
+    message is good all the while, and a worker that died may have picked it up.
     """
     if isinstance(doc, Absent) or doc.removed or not may_have_started(doc, until):
         return None
@@ -284,10 +289,11 @@ def write_off(
         else:
             job, decided = decide_through(job, slots, pauses, now=until, decide=partial(_lose, at=now))
         records.extend(decided)
+    job = recall(job, is_followed, now=now)
     waiting_runs: list[WaitingRun] = []
     for one in job.waiting_runs:
         again = policy.on_crash == "retry" and one.tries < policy.retries
-        if one.ready_at > until and not one.offered:
+        if one.ready_at > until and not is_followed(one):
             waiting_runs.append(one)
         elif not again and not one.tried:
             records.extend(did_not_run(job, o, Status.LOST, WENT_BACK, now=now) for o in each(one))

@@ -368,13 +368,56 @@ class TestShards:
 
 
 class TestAStoreThatWentBack:
+    """A worker that picked a run up in what was lost may have died: what it may have started is written off."""
+
+    def written_off(self, job: OneJob, since: float = 0.0) -> OneJob:
+        """Open the namespace with doubt; the check began so many seconds ago."""
+        until = job.now - round(since * SECOND)
+        job.apply(lambda doc: write_off(doc, until=until, late_for=25 * SECOND, now=job.now, resolve=resolve))
+        return job
+
     def test_what_waits_in_a_queue_is_written_off_with_what_was_due(self) -> None:
-        """A worker that picked it up may have died during the check."""
         job = carried()
         offered(job)
-        job.apply(lambda doc: write_off(doc, until=job.now, late_for=25 * SECOND, now=job.now, resolve=resolve))
-        assert job.ended() == [(HOUR, "lost")]
+        assert self.written_off(job).ended() == [(HOUR, "lost")]
         assert not job.job.waiting
+
+    def test_rule_so_is_a_hand_over_under_way(self) -> None:
+        """Its message may have been out, and picked up before its node had left the offer."""
+        job = carried()
+        ticket = job.at(HOUR).claims("a")
+        assert self.written_off(job).ended() == [(HOUR, "lost")]
+        assert (job.job.active, job.job.waiting) == ((), 0)
+        assert job.hand_over(ticket) is Handed.OVERTAKEN
+        assert job.pick_up(ticket) is Dropped.STALE
+
+    def test_rule_so_is_what_waits_to_be_handed_over_again(self) -> None:
+        """The carrier gave no clear answer, and the message was in the queue all the same."""
+        job = carried()
+        ticket = job.at(HOUR).claims("a")
+        job.put_back(ticket, wait=60)
+        assert self.written_off(job).ended() == [(HOUR, "lost")]
+        assert job.pick_up(ticket) is Dropped.STALE
+
+    def test_and_what_its_node_put_back_during_the_check(self) -> None:
+        job = carried()
+        ticket = job.at(HOUR).claims("a")
+        job.at(HOUR + 5).put_back(ticket)
+        assert self.written_off(job, since=3).ended() == [(HOUR, "lost")]
+
+    def test_where_retries_are_left_the_next_attempt_is_handed_over(self) -> None:
+        job = carried(retries=1)
+        ticket = job.at(HOUR).claims("a")
+        assert self.written_off(job).ended() == [(HOUR, "lost")]
+        again = job.claims("b")
+        assert (again.run, again.attempt, again.handing) == (ticket.run, 2, True)
+        assert job.pick_up(ticket) is Dropped.STALE
+
+    def test_what_no_worker_picks_up_is_left_to_the_node_that_sends_it(self) -> None:
+        job = OneJob("1h", run_in="post", hand_over={})
+        hold = job.at(HOUR).claims("a")
+        assert self.written_off(job).job.active == (hold,)
+        assert job.finish(hold, Outcome(status=Status.HANDED_OVER)) == "accepted"
 
 
 class TestBesideAnOlderNode:

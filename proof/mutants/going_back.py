@@ -8,6 +8,7 @@ from typing import Any
 
 from proof.mutants.mutant import Bites, Mutant, Patches
 from proof.mutants.suites import Check, Worlds
+from solocron.client.restore import Restore
 from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
 from solocron.engine.housekeeping import Housekeeping
@@ -30,6 +31,7 @@ from solocron.stores.contract import Gate
 from solocron.testing.simulation.database import Database
 from tests.simulation import test_going_back_histories as histories
 from tests.unit.engine import test_going_back as going_back
+from tests.unit.engine import test_lease_protocol as lease_protocol
 from tests.unit.lease import test_liveness as liveness
 
 __all__ = ["MUTANTS"]
@@ -196,6 +198,16 @@ def _g22(bites: Bites) -> Patches:
     return [(Housekeeping, "_announce", silently)]
 
 
+def _g23(bites: Bites) -> Patches:
+    real = Restore._stopped_at
+
+    def never(self: Restore) -> int:
+        bites(real(self))
+        return 0
+
+    return [(Restore, "_stopped_at", never)]
+
+
 def _x82(bites: Bites) -> Patches:
     real = Reconciler._can_be_new
 
@@ -273,5 +285,7 @@ MUTANTS = [
            Check(liveness.test_what_was_seen_before_a_time_out_of_touch_does_not_count, (0,), by="I1")),
     Mutant("G-22", "sessions are pruned without a mark in the namespace", "I14", _g22,
            Check(going_back.test_a_session_that_another_node_pruned_is_no_sign, by="I14")),
+    Mutant("G-23", "restored moves to the store's time although nodes had come further", "I22", _g23,
+           Check(lease_protocol.test_nor_is_what_lies_ahead_of_a_clock_that_stepped_back_meanwhile, by="I22")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

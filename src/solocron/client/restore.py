@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solocron.client.job_documents import JobDocuments
+from solocron.clock import SECOND
 from solocron.effects.locks.listing import raise_fences
 from solocron.engine.namespace_gate import change_namespace
 from solocron.errors import StoreError
-from solocron.model.change import Kind
+from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents import namespace
+from solocron.model.documents.job import Job
 from solocron.model.transitions import registration
 from solocron.model.transitions.claimant import next_fence
-from solocron.stores.contract import All, Result, Verdict
+from solocron.stores.contract import All, Named, Result, Verdict
 from solocron.stores.paging import PAGE
 from solocron.stores.until_known import OPEN_OUTCOMES, update_until_known
 
@@ -21,6 +23,11 @@ __all__ = ["Restore"]
 
 FENCES_AHEAD = 60_000
 """How far fences are raised above the clock: several grants within one millisecond take them ahead of it."""
+
+
+STEP_BACK = 300 * SECOND
+"""How far ahead of the store's clock the end of the nodes' work may lie, in microseconds. A clock that was fast by more
+would keep every job from running for as long."""
 
 
 class Restore:
@@ -39,11 +46,12 @@ class Restore:
         runtime, identity = self._documents.runtime, self._store.identity()
         fence = next_fence(0, self._store.clock()) + FENCES_AHEAD
         closing, opening = runtime.rng.token(), runtime.rng.token()
+        stopped = self._stopped_at()
         change_namespace(
             self._store, lambda doc, now: namespace.close(doc, identity=identity, known=0, token=closing, now=now)
         )
         self._documents.all()  # fetches the calendars that their schedules need
-        moved, unread = self._move_all(fence)
+        moved, unread = self._move_all(fence, stopped)
         raise_fences(self._store, runtime, fence)
         change_namespace(self._store, lambda doc, now: namespace.reopen(doc, identity=identity, token=opening, now=now))
         if unread:
@@ -53,7 +61,13 @@ class Restore:
             )
         return moved
 
-    def _move_all(self, fence: int) -> tuple[int, list[str]]:
+    def _stopped_at(self) -> int:
+        """Return the store's time at which nodes ceased to claim; 0 if they have not."""
+        found = self._store.read(Named(Kind.NAMESPACE, (namespace.NAME,)))
+        known = namespace.read(found[0]) if found else None
+        return 0 if known is None or known.openness is namespace.Openness.OPEN else known.since
+
+    def _move_all(self, fence: int, stopped: int) -> tuple[int, list[str]]:
         """Move every job to now; return how many, and the names of those that cannot be read.
 
         The jobs are selected by the update itself: a read leaves undecodable documents out, and the user would not
@@ -61,21 +75,22 @@ class Restore:
         """
         moved, unread, after = 0, list[str](), ""
         # Until a page is empty: a job that is deleted meanwhile makes a page shorter that is not the last one.
-        while page := self._move(All(Kind.JOB, after=after, limit=PAGE), fence):
+        while page := self._move(All(Kind.JOB, after=after, limit=PAGE), fence, stopped):
             blocked = [result.name for result in page if result.verdict is Verdict.BLOCKED]
             moved += len(page) - len(blocked)
             unread += blocked
             after = max(result.name for result in page)
         return moved, unread
 
-    def _move(self, which: All, fence: int) -> Sequence[Result]:
+    def _move(self, which: All, fence: int, stopped: int) -> Sequence[Result]:
         """Move the selected jobs to now; return the result of each."""
         resolve = self._documents.resolve
-        results = update_until_known(
-            self._store,
-            which,
-            lambda doc, now: registration.move_to_now(doc, fence=fence, now=now, resolve=resolve),
-        ).results
+
+        def move(doc: Job | Absent, now: int) -> Change | None:
+            until = min(stopped, now + STEP_BACK)
+            return registration.move_to_now(doc, fence=fence, now=now, resolve=resolve, stopped=until)
+
+        results = update_until_known(self._store, which, move).results
         left = [result.name for result in results if result.verdict in OPEN_OUTCOMES]
         if left:
             raise StoreError(

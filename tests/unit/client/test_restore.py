@@ -9,8 +9,11 @@ import pytest
 
 from solocron import Scheduler
 from solocron.client import Client
+from solocron.clock import SECOND
+from solocron.engine.namespace_gate import change_namespace
 from solocron.errors import StoreError
 from solocron.model.change import Kind
+from solocron.model.documents import namespace
 from solocron.stores.contract import All, Applied, Gate, Result, Verdict
 from solocron.stores.memory import MemoryStore
 from solocron.stores.paging import iter_jobs
@@ -64,3 +67,21 @@ def test_jobs_of_every_page_are_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     store.shift_clock(3600 * 5_000_000)
     assert Client(store).restored() == 3
     assert all(job.cursor > store.clock() - 1_000_000 for job in iter_jobs(store))
+
+
+@pytest.mark.parametrize(("ahead", "believed"), [(-60, 0), (60, 60), (3_600, 300)])
+def test_the_end_of_the_nodes_work_counts_up_to_five_minutes_ahead_of_the_clock(ahead: int, believed: int) -> None:
+    """A clock that had been an hour fast must not keep every job from running for an hour."""
+    scheduler = Scheduler("memory://", enabled=True)
+    scheduler.every("1s", name="job")(lambda: None)
+    scheduler.tick()
+    client = scheduler.open()
+    identity, now = client.store.identity(), client.store.clock()
+    change_namespace(
+        client.store,
+        lambda doc, _: namespace.close(doc, identity=identity, known=0, token="t", now=now + ahead * SECOND),
+    )
+    assert client.restored() == 1
+    later = client.store.clock()
+    (found,) = client.documents.all()
+    assert now + believed * SECOND <= found.cursor <= later + believed * SECOND

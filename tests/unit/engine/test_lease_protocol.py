@@ -360,6 +360,21 @@ def test_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someo
     cluster.assert_ran("job")
 
 
+def test_nor_is_what_lies_ahead_of_a_clock_that_stepped_back_meanwhile() -> None:
+    cluster = Cluster(job(), nodes=1)
+    cluster.fleet.database.past = Past(3_600)
+    cluster.run("3m1s")
+    cluster.fleet.database.go_back(120, failover=False)
+    cluster.run("30s")
+    assert cluster.events["namespace closed"] > 0
+    cluster.step_store_clock(timedelta(seconds=-90))
+    client = cluster.member(0)
+    client.process.spawn(client.scheduler.open().restored, "restored")
+    cluster.run("10m")
+    slots = [start.slot for start in cluster.starts]
+    assert len(set(slots)) == len(slots) >= 3 + 4
+
+
 def test_rule_8_a_job_is_claimable_again_as_soon_as_its_old_body_has_ended() -> None:
     """The only node loses its session, its thread goes on for a while: the retry starts right after it has ended."""
 

@@ -240,10 +240,11 @@ def _every(hold: Hold) -> bool:
     return True
 
 
-def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) -> Change | None:
-    """Move the cursor to now after a backup was restored.
+def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve, stopped: int = 0) -> Change | None:
+    """Move the cursor to now after a backup was restored, or to `stopped` if that is later.
 
-    Runs that the backup does not know of may have happened, so nothing before now runs again.
+    Runs that the backup does not know of may have happened, so nothing before now runs again. The store's clock may
+    have stepped back since the nodes `stopped`: then they ran slots that lie ahead of it.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -254,7 +255,7 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
     records.extend(untold)
     job = give_up(recall(job, _every, now=now), records, Status.SKIPPED, why, now=now)
     job = replace(
-        wake(job, slots, records, until=now, now=now, why=why),
+        wake(job, slots, records, until=max(now, stopped), now=now, why=why),
         paused=doc.paused,
         fence=max(doc.fence + 1, fence),
         # A hold of the time of the backup may have ended well since. It is asked to stop and never repeated.

@@ -391,6 +391,13 @@ class TestMoveToNow:
         assert job.reasons("skipped") == ["the store was restored from a backup"]
         assert job.at(180).run_all() == [180]
 
+    def test_slots_that_lie_ahead_of_a_clock_that_stepped_back_do_not_run_again(self) -> None:
+        job = OneJob("1m", catch_up="all").at(100)
+        job.apply(lambda doc: move_to_now(doc, fence=0, now=job.now, resolve=resolve, stopped=T0 + 190 * SECOND))
+        assert job.at(200).run_all() == []
+        assert job.covered("skipped") == [(60, 180, 3)]
+        assert job.at(240).run_all() == [240]
+
     def test_what_waited_when_the_backup_was_made_does_not_run_either(self) -> None:
         job = OneJob("1m", catch_up="all").at(190)
         job.finish(job.claims())

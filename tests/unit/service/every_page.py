@@ -8,6 +8,7 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 from solocron.service.pages import listing, shared
+from solocron.service.pages.alarms import alarms_page
 from solocron.service.pages.audit import audit_page
 from solocron.service.pages.details import job_page, node_page, run_page
 from solocron.service.pages.find import find_page
@@ -139,10 +140,17 @@ def run() -> RunDetailPage:
     )
 
 
-def node() -> NodePage:
-    gone = world.nodes()[5]
-    mine = [run for run in world.runs() if run.node == gone.node]
-    return node_page(gone, runs=mine, reading=UTC_READING, links=LINKS)
+def node(place: int = 5) -> NodePage:
+    one = world.nodes()[place]
+    mine = [run for run in world.runs()[::-1] if run.node == one.node]
+    return node_page(
+        one,
+        holds=[world.hold_view(run) for run in mine if run.status == "running"],
+        runs=mine[:20],
+        earlier=world.earlier(one),
+        reading=UTC_READING,
+        links=LINKS,
+    )
 
 
 def runs() -> RunsPage:
@@ -208,7 +216,8 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "run": (run(), VIENNA),
         "nodes": (nodes(), UTC_READING),
         "node": (node(), UTC_READING),
-        "alarms": (listing.alarms_page(world.alarms(), **common), UTC_READING),
+        "node-live": (node(1), UTC_READING),
+        "alarms": (alarms_page(world.alarms(), operates=True, **common), UTC_READING),
         "limits": (shared.limits_page(world.limits(), **common), UTC_READING),
         "locks": (shared.locks_page(world.locks(), operates=True, **common), UTC_READING),
         "calendars": (shared.calendars_page(world.calendars(), **common), UTC_READING),

@@ -22,6 +22,7 @@ from solocron.views import (
     AlarmView,
     AuditView,
     FactView,
+    HoldView,
     JobView,
     LimitView,
     MessageView,
@@ -71,6 +72,12 @@ def run_view(job: str, slot: datetime, **changes: Any) -> RunView:
         "shard": None,
     }
     return RunView(**(values | changes))
+
+
+def hold_view(run: RunView, **changes: Any) -> HoldView:
+    """What the hold of a running attempt says."""
+    values = {field.name: getattr(run, field.name) for field in fields(RunView)}
+    return HoldView(**(values | {"session": f"{run.node}-7f3a", "lease_left_s": 11.0} | changes))
 
 
 def not_run(job: str, slot: datetime, status: str, reason: str, **changes: Any) -> RunView:
@@ -189,6 +196,34 @@ def nodes() -> tuple[NodeView, ...]:
             buried_by="worker-b",
             running=0,
             skew_s=None,
+        ),
+    )
+
+
+def earlier(node: NodeView) -> tuple[NodeView, ...]:
+    """The sessions before that of a node, on its host: one that was closed and one that was buried."""
+    return (
+        node_view(
+            node.node,
+            session=f"{node.node}-5c11",
+            state="ended",
+            started_at=at("08:00", 12),
+            ended_at=at("08:59:40", 14),
+            version="0.1.9",
+            revision=117,
+            pid=3_980,
+        ),
+        node_view(
+            node.node,
+            session=f"{node.node}-1b07",
+            state="ended",
+            started_at=at("07:30", 11),
+            ended_at=at("07:41:03", 12),
+            reason="its lease ran out",
+            buried_by="worker-a",
+            version="0.1.9",
+            revision=116,
+            pid=2_114,
         ),
     )
 
@@ -387,7 +422,7 @@ def jobs() -> tuple[JobView, ...]:
         ),
         job_view(
             "invoices.generate",
-            running=tuple(run for run in active if run.run == INVOICES and run.status == "running"),
+            running=tuple(hold_view(run) for run in active if run.run == INVOICES and run.status == "running"),
             schedule="At 02:30 every day",
             next=at("02:30", 17),
             due_at=at("02:30", 17),
@@ -400,7 +435,7 @@ def jobs() -> tuple[JobView, ...]:
             next=at("03:13"),
             due_at=at("03:13"),
             last_slot=at("03:11"),
-            running=tuple(run for run in active if run.job == "webhooks.flush" and run.status == "running"),
+            running=tuple(hold_view(run) for run in active if run.job == "webhooks.flush" and run.status == "running"),
         ),
         job_view("usage.rollup.eu", pool="eu", orphaned=True, last_status="missed"),
         job_view(
@@ -430,14 +465,14 @@ def alarms() -> AlarmsView:
             AlarmView(
                 kind="missed",
                 subject="usage.rollup.eu",
-                detail="missed 3 slots: no live node of pool eu from 02:14:52 to 02:27:30",
+                detail="3 slots, 2026-11-16T02:15:00Z to 2026-11-16T02:25:00Z; a later slot ran instead",
                 since=at("02:15"),
                 state="untold",
             ),
             AlarmView(
                 kind="late",
                 subject="etl.load",
-                detail="late by 12 s",
+                detail="due since 2026-11-16T03:00:00Z, and no node claimed it",
                 since=at("03:00"),
                 state="silenced",
                 silenced_until=at("05:00"),

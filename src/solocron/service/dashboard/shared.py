@@ -9,8 +9,9 @@ from typing import TypeVar
 from solocron.errors import EmptyStore, NotFoundError
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
+from solocron.service.pages.alarms import alarms_page
 from solocron.service.pages.audit import audit_page
-from solocron.service.pages.listing import alarms_page, doctor_page
+from solocron.service.pages.listing import doctor_page
 from solocron.service.pages.looks import aside_entry
 from solocron.service.pages.shared import calendar_page, calendars_page, limits_page, locks_page
 from solocron.service.paging import make_cursor, read_cursor
@@ -33,7 +34,7 @@ def alarms(call: ApiCall) -> ShownPage:
         closed = call.reads.closed_alarms()[:_ROWS] if call.given["state"] == "closed" else None
     except EmptyStore:
         view, closed = AlarmsView(alarms=(), messages=(), silences=()), None
-    page = alarms_page(view, closed=closed, reading=look.reading, links=look.links)
+    page = alarms_page(view, closed=closed, reading=look.reading, links=look.links, operates=call.operates)
     return look.screen(page, view, closed, topics="alarms")
 
 

@@ -110,9 +110,7 @@ def alarms_page(
     )
     return AlarmsPage(
         title="Alarms",
-        lead=f"{plural(counts, 'alarm')} that a person wants to know"
-        if counts
-        else "nothing that needs a person",
+        lead=f"{plural(counts, 'alarm')} that a person wants to know" if counts else "nothing that needs a person",
         choices=(choose("State", state, [(one, one, links.to("/alarms", state=one)) for one in ("open", "closed")]),),
         entries=tuple(alarm_entry(alarm, reading, links, operates=operates) for alarm in shown),
         calm="No alarm is open." if closed is None else "No alarm was closed lately.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,9 +20,11 @@ from solocron.client.timeline import LaneKind
 from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
+from solocron.model.documents.run import Status
 from solocron.service.moments import apart
 from solocron.service.shown import scrubbed
-from solocron.stores.contract import Blocked, Store
+from solocron.stores.contract import Blocked, Query, RecordKey, Store
+from solocron.stores.log import key_of
 from solocron.stores.paging import find_session
 from solocron.views import (
     AccountingView,
@@ -44,7 +46,7 @@ from solocron.views import (
     WhyView,
 )
 
-__all__ = ["Reads", "StatusAnswer"]
+__all__ = ["LostPage", "Reads", "StatusAnswer"]
 
 _ROWS = 200
 _NAMES = 100
@@ -53,6 +55,7 @@ _ACTS_LOOKED_AT = 2_000
 _DOCUMENTS = 1_000
 """Jobs that one request looks at for a filter that no index answers."""
 _TRIP_KEPT = 10.0
+_LOST = frozenset([Status.LOST])
 _SCAN = 5_000
 """Records that one request looks at for a filter that no index answers: some 40 ms. The next page goes on there."""
 
@@ -65,6 +68,15 @@ class StatusAnswer(StatusView):
     """How many further entries each list that was cut has."""
     check: Mapping[str, float]
     """`round_trip_ms`: what one question to the store takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostPage:
+    """Attempts that were lost, each with its place in the log."""
+
+    runs: tuple[tuple[RecordKey, RunView], ...]
+    next: RecordKey | None
+    """Where the log goes on; None if there is nothing more."""
 
 
 class Reads:
@@ -232,6 +244,18 @@ class Reads:
     def audit_of(self, subject: str) -> tuple[AuditView, ...]:
         """Return the last acts on one job or run, among the last thousand of all, newest first."""
         return self._client.audit(subject=subject, limit=_ACTS, scan=_ACTS_LOOKED_AT // 2).entries
+
+    def lost(self, *, job: str | None, before: RecordKey | None, until: int | None, limit: int) -> LostPage:
+        """Return the attempts that were lost, newest first: after the place `before`, or from before an instant."""
+        asked = Query(job=job, statuses=_LOST, before=before, until=until, limit=limit + 1, scan=_SCAN)
+        page = self._store.history(asked)
+        runs = tuple((key_of(one), RunView.of(one)) for one in page.records[:limit])
+        return LostPage(runs, runs[-1][0] if len(page.records) > limit else page.next)
+
+    def attempts(self, runs: Iterable[str]) -> list[RunView]:
+        """Return the attempts on record of at most 200 runs, the newest first."""
+        named = tuple(dict.fromkeys(runs))
+        return [RunView.of(one) for one in self._store.history(Query(runs=named, limit=_SCAN)).records]
 
     def calendars(self) -> list[CalendarView]:
         """Return the business calendars."""

@@ -1,0 +1,216 @@
+"""The audit as it is listed: acts of callers, and beside them what nodes did by themselves; newest first.
+
+Acts are documents of the audit, takeovers are in the log, burials are in the sessions. Each is read in order and
+bounded, and the three are merged by time. A cursor is the place of the last line, so that every line is on one page.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from solocron.clock import from_us, to_us
+from solocron.model.documents.audit import name_before
+from solocron.model.documents.run import job_of
+from solocron.service.call import ApiCall
+from solocron.service.paging import bad_cursor
+from solocron.service.shown import redacted, scrubbed
+from solocron.views import AuditView, NodeView, RunView, TakeoverView
+from solocron.views.timeline import takeovers_of
+
+__all__ = ["AuditLines", "list_audit", "shown_act"]
+
+_BURIALS_FOR = timedelta(days=7)
+"""How far back burials are listed: no index finds them among the sessions that ended well."""
+_ACT, _TAKEOVER, _BURIAL = range(3)
+_MOST_RUNS = 200
+_MOST_TIED = 1_000
+_FAR = 10**17
+"""Microseconds beyond any instant of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlace:
+    """Place of a line: its instant, what it is, and which of its kind.
+
+    An act is told apart from others of its microsecond by a count, a takeover by attempt and run, a burial by session.
+    Where a search for acts was broken off, the name of the last one that was looked at follows the count.
+    """
+
+    at: int
+    rank: int
+    which: str
+
+    def __str__(self) -> str:
+        return f"{self.at}/{self.rank}/{self.which}"
+
+    @classmethod
+    def parse(cls, text: str) -> AuditPlace:
+        """Read what `str` wrote; raise a 400 for anything else."""
+        try:
+            at, rank, which = text.split("/", 2)
+            place = cls(int(at), int(rank), which)
+            number = 0 if place.rank == _BURIAL else int(which.partition("/")[0])
+        except ValueError:
+            raise bad_cursor("it was not made here") from None
+        if place.rank not in (_ACT, _TAKEOVER, _BURIAL) or not 0 <= place.at < _FAR or not 0 <= number < _MOST_TIED:
+            raise bad_cursor("it was not made here")
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    place: AuditPlace
+    view: AuditView | None
+    """None where a read was broken off: what follows is on the next page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLines:
+    """A page of the list."""
+
+    entries: tuple[AuditView, ...]
+    next: str | None
+    """Where the next page begins; None if there is nothing more."""
+    looked_back_to: datetime | None
+    """If the search was broken off before the page was full: how far back it came."""
+
+
+def list_audit(call: ApiCall, *, limit: int, after: str | None) -> AuditLines:
+    """Return a page of the audit with takeovers and burials, as the request filters it by `who` and `subject`."""
+    place = None if after is None else AuditPlace.parse(after)
+    sources = [_acts(call, limit, place), _takeovers(call, limit, place), _burials(call, place)]
+    entries: list[AuditView] = []
+    last: AuditPlace | None = None
+    for line in heapq.merge(*sources, key=lambda one: (-one.place.at, one.place.rank)):
+        if line.view is None:
+            return AuditLines(entries=tuple(entries), next=str(line.place), looked_back_to=from_us(line.place.at))
+        if len(entries) == limit:
+            return AuditLines(entries=tuple(entries), next=str(last), looked_back_to=None)
+        entries.append(line.view)
+        last = line.place
+    return AuditLines(entries=tuple(entries), next=None, looked_back_to=None)
+
+
+def _acts(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Line]:
+    """Return what callers asked for, one more than fits."""
+    known, after = 0, None
+    if place is not None:
+        count, _, name = place.which.partition("/") if place.rank == _ACT else ("", "", name_before(place.at))
+        known, after = (0, name) if name else (int(count), name_before(place.at + 1))
+    wanted = min(limit + known + 1, 1_000)
+    page = call.reads.audit(who=call.given["who"], subject=call.given["subject"], limit=wanted, after=after)
+    lines, seen = list[_Line](), Counter[int]()
+    for act in page.entries:
+        at = to_us(act.at)
+        seen[at] += 1
+        if place is None or at < place.at or seen[at] > known:
+            lines.append(_Line(AuditPlace(at, _ACT, str(seen[at])), shown_act(act)))
+    if page.next is not None:
+        at = to_us(page.looked_back_to or page.entries[-1].at)
+        lines.append(_Line(AuditPlace(at, _ACT, f"{seen[at]}/{page.next}"), None))
+    return lines
+
+
+def shown_act(act: AuditView) -> AuditView:
+    """Return an entry as it may be shown."""
+    return replace(act, before=redacted(act.before), after=redacted(act.after), result=scrubbed(act.result))
+
+
+def _takeovers(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Line]:
+    """Return the attempts that were lost, and which node took their runs over."""
+    subject = call.given["subject"]
+    before = until = None
+    if place is not None and place.rank == _TAKEOVER:
+        attempt, _, run = place.which.partition("/")
+        before = (place.at, run, int(attempt))
+    elif place is not None:
+        until = place.at + 1 if place.rank == _ACT else place.at
+    job = None if subject is None else job_of(subject) or subject
+    page = call.reads.lost(job=job, before=before, until=until, limit=min(limit + 1, _MOST_RUNS))
+    lines = list[_Line]()
+    taken = _taken(call, [run for _, run in page.runs])
+    for (at, id, attempt), run in page.runs:
+        view = _of_takeover(from_us(at), run, taken.get((id, attempt)))
+        if _wanted(call, view, (run.run, run.job)):
+            lines.append(_Line(AuditPlace(at, _TAKEOVER, f"{attempt}/{id}"), view))
+    if page.next is not None:
+        at, id, attempt = page.next
+        lines.append(_Line(AuditPlace(at, _TAKEOVER, f"{attempt}/{id}"), None))
+    return lines
+
+
+def _taken(call: ApiCall, lost: Sequence[RunView]) -> dict[tuple[str, int], TakeoverView]:
+    """Return the takeovers of lost attempts; the next attempt has ended, or runs at present."""
+    if not lost:
+        return {}
+    glance = call.board.glance_if_counted()
+    held: Iterable[RunView] = () if glance is None else glance.status.running
+    attempts = {(one.run, one.attempt): one for one in (*held, *call.reads.attempts(one.run for one in lost))}
+    return {(one.run, one.attempt): one for one in takeovers_of(tuple(attempts.values()))}
+
+
+def _of_takeover(at: datetime, lost: RunView, taken: TakeoverView | None) -> AuditView:
+    return AuditView(
+        at=at,
+        who=None if taken is None else taken.taken_by,
+        role=None,
+        address=None,
+        via="node",
+        act="loss" if taken is None else "takeover",
+        subject=lost.run,
+        note=f"{lost.node} lost attempt {lost.attempt}: {lost.reason or 'its lease ran out'}",
+        request=None,
+        before={"node": lost.node, "attempt": lost.attempt, "fence": lost.fence},
+        after=None
+        if taken is None
+        else {"node": taken.taken_by, "attempt": lost.attempt + 1, "fence": taken.taken_fence},
+        result="not taken over" if taken is None else "done",
+    )
+
+
+def _burials(call: ApiCall, place: AuditPlace | None) -> list[_Line]:
+    """Return the sessions that other nodes found dead in the last days."""
+    found = list[tuple[int, NodeView]]()
+    for node in call.reads.nodes(ended=True, since=call.reads.now() - _BURIALS_FOR):
+        if node.buried_by is not None and node.ended_at is not None:
+            found.append((to_us(node.ended_at), node))
+    lines = list[_Line]()
+    for at, node in sorted(found, key=lambda one: (-one[0], one[1].session)):
+        if place is not None and not _follows(at, node.session, place):
+            continue
+        view = _of_burial(from_us(at), node)
+        if _wanted(call, view, (node.node, node.session)):
+            lines.append(_Line(AuditPlace(at, _BURIAL, node.session), view))
+    return lines
+
+
+def _follows(at: int, session: str, place: AuditPlace) -> bool:
+    if at != place.at:
+        return at < place.at
+    return place.rank < _BURIAL or session > place.which
+
+
+def _of_burial(at: datetime, node: NodeView) -> AuditView:
+    return AuditView(
+        at=at,
+        who=node.buried_by,
+        role=None,
+        address=None,
+        via="node",
+        act="burial",
+        subject=node.node,
+        note=node.reason,
+        request=None,
+        before={"session": node.session, "last_renewal": node.last_renewal.isoformat()},
+        after=None,
+        result="done",
+    )
+
+
+def _wanted(call: ApiCall, view: AuditView, names: tuple[str, ...]) -> bool:
+    who, subject = call.given["who"], call.given["subject"]
+    return who in (None, view.who) and (subject is None or subject in names)

@@ -202,6 +202,7 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
     return {
         "overview": (overview(), UTC_READING),
         "overview-by-job": (overview(lanes="job"), UTC_READING),
+        "overview-queues": (overview(runs=world.queued_runs(), looks=()), UTC_READING),
         "overview-red": (
             overview(sums=world.sums(unaccounted=(("usage.rollup", world.at("01:15")),) * 2, missing=2), looks=()),
             UTC_READING,

@@ -48,7 +48,7 @@ def test_the_picture_has_a_row_for_each_month_and_a_label_for_each_day():
     part = year_of(list(days("0 0 1 * *").values()), "0 0 1 * *")
     assert part.table.count('scope="row"') == 13
     assert part.lead == "12 slots on 12 days"
-    assert len(re.findall(r'class="cell wait', part.table)) == 12
+    assert len(re.findall(r'class="cell day', part.table)) == 12
     assert "Tue 1 Dec 2026: 1 slot<" in part.table
     assert len(part.changes) == part.table.count(" asked") == 2
 

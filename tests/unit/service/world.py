@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
@@ -314,6 +314,27 @@ def runs() -> tuple[RunView, ...]:
     return tuple(sorted((*long, *short), key=lambda run: run.claimed_at or run.slot))
 
 
+def queued_runs() -> tuple[RunView, ...]:
+    """The hour of the fleet with two queues: one whose messages wait for seconds, one whose workers are away."""
+    waiting = [
+        not_run(
+            job,
+            slot,
+            "offered",
+            f"waits in {queue} since {slot:%Y-%m-%dT%H:%M:%SZ}, not picked up",
+            carrier=queue,
+        )
+        for job, queue, slot in (
+            ("mail.send", "celery:mail", at("03:12:30")),
+            ("mail.digest", "celery:mail", at("03:12")),
+            ("thumbs.make", "rq:images", at("02:41")),
+            ("thumbs.make", "rq:images", at("02:56")),
+            ("thumbs.make", "rq:images", at("03:11")),
+        )
+    ]
+    return (*runs(), *(replace(one, attempt=1) for one in waiting))
+
+
 def to_come() -> tuple[SlotToCome, ...]:
     every = [SlotToCome(job="webhooks.flush", slot=at("03:00") + timedelta(minutes=minute)) for minute in range(13, 25)]
     return (
@@ -534,6 +555,27 @@ def audit_view(**values: Any) -> AuditView:
 
 def audit() -> tuple[AuditView, ...]:
     return (
+        audit_view(
+            at=at("02:58:27"),
+            who="worker-b",
+            role=None,
+            via="node",
+            act="takeover",
+            subject=INVOICES,
+            note="api-2 lost attempt 1: not renewed in time, buried by worker-b",
+            result="done",
+        ),
+        audit_view(
+            at=at("02:58:12"),
+            who="worker-b",
+            role=None,
+            via="node",
+            act="burial",
+            subject="api-2",
+            note="not renewed in time, buried by worker-b",
+            before={"session": "api-2-7f3a", "last_renewal": at("02:57:57").isoformat()},
+            result="done",
+        ),
         audit_view(
             at=at("02:10"),
             who="ana",

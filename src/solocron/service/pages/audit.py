@@ -46,7 +46,7 @@ def audit_page(
                     TableCell(badge=_badge(one.result)),
                     TableCell(text=one.who or ("–" if one.via == "node" else "not told"), after=one.role or ""),
                     TableCell(text=one.via),
-                    TableCell(text=one.note or "", wide=True, title=one.note),
+                    TableCell(text=one.note or "", long=True),
                 )
             )
             for one in entries

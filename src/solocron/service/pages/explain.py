@@ -130,7 +130,7 @@ def _cells(year: int, month: int, known: dict[date, YearDay]) -> Iterator[SlotCe
             continue
         told = f"{_said(one.day)}: {plural(one.slots, 'slot') if one.slots else 'no slot'}"
         label = f"{told}; {one.change}" if one.change else told
-        yield SlotCell(kind="wait" if one.slots else "far", label=label, asked=bool(one.change))
+        yield SlotCell(kind="day" if one.slots else "none", label=label, asked=bool(one.change))
 
 
 def _said(day: date) -> str:
@@ -149,10 +149,10 @@ def explain_page(
     links: Links,
 ) -> ExplainPage:
     """Make the page of an expression; `problem` says why it cannot be read."""
-    example = "such as 15 2 * * MON-FRI"
+    example = "for example 15 2 * * MON-FRI"
     fields = (
-        FormField(name="expression", label=f"Expression, {example}", value=rules.expression, required=True),
-        FormField(name="zone", label="Zone, such as Europe/Vienna", value=rules.zone),
+        FormField(name="expression", label="Expression", value=rules.expression, hint=example, required=True),
+        FormField(name="zone", label="Zone", value=rules.zone, hint="for example Europe/Vienna"),
         FormField(name="gap", label="A time that is skipped", kind="select", value=rules.gap, choices=_GAPS),
         FormField(name="fold", label="A time that comes twice", kind="select", value=rules.fold, choices=_FOLDS),
     )

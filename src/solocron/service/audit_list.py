@@ -1,16 +1,18 @@
 """The audit as it is listed: acts of callers, and beside them what nodes did by themselves; newest first.
 
-Acts are documents of the audit, takeovers are in the log, burials are in the sessions. Each is read in order and
-bounded, and the three are merged by time. A cursor is the place of the last line, so that every line is on one page.
+Acts are documents of the audit, takeovers are in the log, burials in the sessions, pauses after failures in the jobs.
+Each is read in order and bounded, and they are merged by time. A cursor is the place of the last line, so that every
+line is on one page.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from solocron.clock import from_us, to_us
 from solocron.model.documents.audit import name_before
@@ -18,14 +20,14 @@ from solocron.model.documents.run import job_of
 from solocron.service.call import ApiCall
 from solocron.service.paging import bad_cursor
 from solocron.service.shown import redacted, scrubbed
-from solocron.views import AuditView, NodeView, RunView, TakeoverView
+from solocron.views import AuditView, RunView, TakeoverView
 from solocron.views.timeline import takeovers_of
 
 __all__ = ["AuditLines", "list_audit", "shown_act"]
 
 _BURIALS_FOR = timedelta(days=7)
 """How far back burials are listed: no index finds them among the sessions that ended well."""
-_ACT, _TAKEOVER, _BURIAL = range(3)
+_ACT, _TAKEOVER, _LASTING = range(3)
 _MOST_RUNS = 200
 _MOST_TIED = 1_000
 _FAR = 10**17
@@ -36,7 +38,7 @@ _FAR = 10**17
 class AuditPlace:
     """Place of a line: its instant, what it is, and which of its kind.
 
-    An act is told apart from others of its microsecond by a count, a takeover by attempt and run, a burial by session.
+    An act is told apart from others of its microsecond by a count, a takeover by attempt and run, the rest by name.
     Where a search for acts was broken off, the name of the last one that was looked at follows the count.
     """
 
@@ -53,10 +55,10 @@ class AuditPlace:
         try:
             at, rank, which = text.split("/", 2)
             place = cls(int(at), int(rank), which)
-            number = 0 if place.rank == _BURIAL else int(which.partition("/")[0])
+            number = 0 if place.rank == _LASTING else int(which.partition("/")[0])
         except ValueError:
             raise bad_cursor("it was not made here") from None
-        if place.rank not in (_ACT, _TAKEOVER, _BURIAL) or not 0 <= place.at < _FAR or not 0 <= number < _MOST_TIED:
+        if place.rank not in (_ACT, _TAKEOVER, _LASTING) or not 0 <= place.at < _FAR or not 0 <= number < _MOST_TIED:
             raise bad_cursor("it was not made here")
         return place
 
@@ -82,7 +84,7 @@ class AuditLines:
 def list_audit(call: ApiCall, *, limit: int, after: str | None) -> AuditLines:
     """Return a page of the audit with takeovers and burials, as the request filters it by `who` and `subject`."""
     place = None if after is None else AuditPlace.parse(after)
-    sources = [_acts(call, limit, place), _takeovers(call, limit, place), _burials(call, place)]
+    sources = [_acts(call, limit, place), _takeovers(call, limit, place), _lasting(call, place)]
     entries: list[AuditView] = []
     last: AuditPlace | None = None
     for line in heapq.merge(*sources, key=lambda one: (-one.place.at, one.place.rank)):
@@ -154,61 +156,56 @@ def _taken(call: ApiCall, lost: Sequence[RunView]) -> dict[tuple[str, int], Take
 
 
 def _of_takeover(at: datetime, lost: RunView, taken: TakeoverView | None) -> AuditView:
-    return AuditView(
-        at=at,
-        who=None if taken is None else taken.taken_by,
-        role=None,
-        address=None,
-        via="node",
-        act="loss" if taken is None else "takeover",
-        subject=lost.run,
-        note=f"{lost.node} lost attempt {lost.attempt}: {lost.reason or 'its lease ran out'}",
-        request=None,
-        before={"node": lost.node, "attempt": lost.attempt, "fence": lost.fence},
-        after=None
-        if taken is None
-        else {"node": taken.taken_by, "attempt": lost.attempt + 1, "fence": taken.taken_fence},
-        result="not taken over" if taken is None else "done",
-    )
+    note = f"{lost.node} lost attempt {lost.attempt}: {lost.reason or 'its lease ran out'}"
+    before = {"node": lost.node, "attempt": lost.attempt, "fence": lost.fence}
+    if taken is None:
+        return replace(_by_node(at, "loss", lost.run, who=None, note=note, before=before), result="not taken over")
+    after = {"node": taken.taken_by, "attempt": lost.attempt + 1, "fence": taken.taken_fence}
+    return _by_node(at, "takeover", lost.run, who=taken.taken_by, note=note, before=before, after=after)
 
 
-def _burials(call: ApiCall, place: AuditPlace | None) -> list[_Line]:
-    """Return the sessions that other nodes found dead in the last days."""
-    found = list[tuple[int, NodeView]]()
+def _lasting(call: ApiCall, place: AuditPlace | None) -> list[_Line]:
+    """Return what is found by reading all of it: sessions that were buried lately, pauses that nodes gave and stand."""
+    lines = [*_burials(call), *_pauses(call)]
+    rest = [one for one in lines if place is None or _follows(one.place, place)]
+    return sorted(rest, key=lambda one: (-one.place.at, one.place.which))
+
+
+def _follows(one: AuditPlace, place: AuditPlace) -> bool:
+    if one.at != place.at:
+        return one.at < place.at
+    return place.rank < _LASTING or one.which > place.which
+
+
+def _burials(call: ApiCall) -> Iterator[_Line]:
+    """Yield the sessions that other nodes found dead in the last days."""
     for node in call.reads.nodes(ended=True, since=call.reads.now() - _BURIALS_FOR):
-        if node.buried_by is not None and node.ended_at is not None:
-            found.append((to_us(node.ended_at), node))
-    lines = list[_Line]()
-    for at, node in sorted(found, key=lambda one: (-one[0], one[1].session)):
-        if place is not None and not _follows(at, node.session, place):
+        if node.buried_by is None or node.ended_at is None:
             continue
-        view = _of_burial(from_us(at), node)
+        before = {"session": node.session, "last_renewal": node.last_renewal.isoformat()}
+        view = _by_node(node.ended_at, "burial", node.node, who=node.buried_by, note=node.reason, before=before)
         if _wanted(call, view, (node.node, node.session)):
-            lines.append(_Line(AuditPlace(at, _BURIAL, node.session), view))
-    return lines
+            yield _Line(AuditPlace(to_us(node.ended_at), _LASTING, f"burial/{node.session}"), view)
 
 
-def _follows(at: int, session: str, place: AuditPlace) -> bool:
-    if at != place.at:
-        return at < place.at
-    return place.rank < _BURIAL or session > place.which
+def _pauses(call: ApiCall) -> Iterator[_Line]:
+    """Yield the pauses that `pause_after` gave and that stand."""
+    glance = call.board.glance_if_counted()
+    if glance is None or not glance.status.paused:
+        return
+    for job, pause in call.reads.own_pauses(glance.status.paused).items():
+        view = _by_node(pause.at, "pause", job, who=pause.by, note=pause.note)
+        if _wanted(call, view, (job,)):
+            yield _Line(AuditPlace(to_us(pause.at), _LASTING, f"pause/{job}"), view)
 
 
-def _of_burial(at: datetime, node: NodeView) -> AuditView:
+def _by_node(
+    at: datetime, act: str, subject: str, *, who: str | None, note: str | None, before: Any = None, after: Any = None
+) -> AuditView:
     return AuditView(
-        at=at,
-        who=node.buried_by,
-        role=None,
-        address=None,
-        via="node",
-        act="burial",
-        subject=node.node,
-        note=node.reason,
-        request=None,
-        before={"session": node.session, "last_renewal": node.last_renewal.isoformat()},
-        after=None,
-        result="done",
-    )
+        at=at, who=who, role=None, address=None, via="node", act=act, subject=subject, note=note, request=None,
+        before=before, after=after, result="done",
+    )  # fmt: skip
 
 
 def _wanted(call: ApiCall, view: AuditView, names: tuple[str, ...]) -> bool:

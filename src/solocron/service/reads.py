@@ -25,7 +25,7 @@ from solocron.service.moments import apart
 from solocron.service.shown import scrubbed
 from solocron.stores.contract import Blocked, Query, RecordKey, Store
 from solocron.stores.log import key_of
-from solocron.stores.paging import find_session
+from solocron.stores.paging import find_session, read_jobs
 from solocron.views import (
     AccountingView,
     AlarmsView,
@@ -37,6 +37,7 @@ from solocron.views import (
     JobView,
     LimitView,
     NodeView,
+    PauseView,
     ResumeView,
     RunView,
     SlotView,
@@ -55,6 +56,8 @@ _ACTS_LOOKED_AT = 2_000
 _DOCUMENTS = 1_000
 """Jobs that one request looks at for a filter that no index answers."""
 _TRIP_KEPT = 10.0
+_NODES = "solocron"
+"""The author of a pause that no caller asked for."""
 _LOST = frozenset([Status.LOST])
 _SCAN = 5_000
 """Records that one request looks at for a filter that no index answers: some 40 ms. The next page goes on there."""
@@ -251,6 +254,15 @@ class Reads:
         page = self._store.history(asked)
         runs = tuple((key_of(one), RunView.of(one)) for one in page.records[:limit])
         return LostPage(runs, runs[-1][0] if len(page.records) > limit else page.next)
+
+    def own_pauses(self, jobs: Sequence[str]) -> dict[str, PauseView]:
+        """Return the pauses, of those that stand on these jobs, that nodes gave because the job kept failing."""
+        found = ((doc.name, doc.paused) for doc in read_jobs(self._store, jobs))
+        return {
+            name: PauseView(at=from_us(pause.at), by=pause.by, note=pause.note, until=None)
+            for name, pause in found
+            if pause is not None and pause.by == _NODES
+        }
 
     def attempts(self, runs: Iterable[str]) -> list[RunView]:
         """Return the attempts on record of at most 200 runs, the newest first."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from solocron import Scheduler
 from solocron.client import Client
 from solocron.clock import from_us, to_us
 from solocron.model.documents.audit import name_before, name_of
@@ -181,6 +182,27 @@ def test_a_name_that_follows_an_instant_comes_before_all_that_is_older() -> None
     at = to_us(NOW)
     assert name_before(at + 1) < name_of(at, "0") < name_before(at) < name_of(at - 1, "0")
     assert from_us(at) == NOW
+
+
+def test_a_pause_that_a_node_gave_is_listed_as_long_as_it_stands() -> None:
+    scheduler = Scheduler("memory://own-pauses", node="kitchen")
+
+    @scheduler.every("1h", name="broken", pause_after=1)
+    def broken() -> None:
+        raise ValueError("no paper")
+
+    scheduler.tick()
+    scheduler.trigger("broken")
+    scheduler.tick()
+    client = Client(make_store("memory://own-pauses"))
+    world = World(None, Service(client, tokens=tokens()))  # type: ignore[arg-type]
+    (line,) = world.ask("/api/v1/audit").json["items"]
+    assert (line["act"], line["subject"], line["who"], line["via"]) == ("pause", "broken", "solocron", "node")
+    assert "no paper" in line["note"]
+    assert '<a href="/jobs/broken">' in world.ask("/audit", accept=HTML).response.body.decode()
+    client.resume("broken", by="ana")
+    world.service._board.forget()
+    assert world.ask("/api/v1/audit").json["items"] == []
 
 
 def test_page_and_api_list_the_same() -> None:

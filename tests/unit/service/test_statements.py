@@ -25,7 +25,8 @@ AT_MOST = {
     "/explain": 0,
     "/events": 0,
     "/alarms": 1,
-    # The acts, the attempts that were lost, and the sessions that were buried; one more finds who took them over.
+    # The acts, the attempts that were lost, and the sessions that were buried; one more finds who took them over,
+    # and one the pauses that nodes gave.
     "/audit": 3,
     "/nodes": 1,
     "/limits": 2,

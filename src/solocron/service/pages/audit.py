@@ -51,11 +51,11 @@ def audit_page(
             )
             for one in entries
         ),
-        empty="No act, takeover or burial is on record.",
+        empty="Nothing of it is on record.",
         stacked=True,
     )
     fields = (FormField(name="who", label="Who", value=who), FormField(name="subject", label="Subject", value=subject))
-    lead = "acts of people and programs, kept for a year; takeovers, and the burials of a week; newest first"
+    lead = "what people, programs and nodes did, newest first; an act is kept for a year"
     return AuditListPage(
         title="Audit", lead=lead, tables=(table,), filters=fields, action=links.to("/audit"), older=older, newer=newer
     )
@@ -65,7 +65,9 @@ def _where(one: AuditView, links: Links) -> str:
     """Return where the subject is shown: a name that a caller gave may be a job, a run, a node or a lock."""
     if one.via != "node":
         return links.found(one.subject)
-    return links.node(one.before["session"]) if one.act == "burial" else links.run(one.subject)
+    if one.act == "burial":
+        return links.node(one.before["session"])
+    return links.job(one.subject) if one.act == "pause" else links.run(one.subject)
 
 
 def _badge(result: str) -> Badge:

@@ -300,13 +300,18 @@ function mark(move) {
 }
 
 function shut(keep) {
-  for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(keep);
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (menu.contains(keep)) continue;
+    if (menu.contains(document.activeElement)) menu.firstElementChild.focus();
+    menu.open = false;
+  }
 }
 
 document.addEventListener("keydown", (event) => {
   const at = event.target;
   const typing = at.matches?.("input:not([type=checkbox]), textarea, select");
-  if (event.key === "Escape") shut();
+  const asking = document.querySelector("dialog[open]");
+  if (event.key === "Escape" && !asking) shut();
   if (event.key.startsWith("Arrow") && at.matches?.("a.cell, .lane a")) {
     const next = step(at, event.key);
     if (next) {
@@ -323,7 +328,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (stored("solocron-keys") === "off" || event.altKey || event.metaKey) return;
   if (event.ctrlKey && event.key !== "k") return;
-  if (document.querySelector("dialog[open]")) return;
+  if (asking) return;
   const opens = document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
   const act = row()?.dataset[event.key];
   if (going && places[event.key] !== undefined) {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +19,7 @@ from solocron.model.documents.audit import name_before
 from solocron.model.documents.run import job_of
 from solocron.service.call import ApiCall
 from solocron.service.paging import bad_cursor
+from solocron.service.reads import NODES, Deeds, LostPage
 from solocron.service.shown import redacted, scrubbed
 from solocron.views import AuditView, RunView, TakeoverView
 from solocron.views.timeline import takeovers_of
@@ -82,9 +83,11 @@ class AuditLines:
 
 
 def list_audit(call: ApiCall, *, limit: int, after: str | None) -> AuditLines:
-    """Return a page of the audit with takeovers and burials, as the request filters it by `who` and `subject`."""
+    """Return a page of the audit with what nodes did, as the request filters it by `who` and `subject`."""
     place = None if after is None else AuditPlace.parse(after)
-    sources = [_acts(call, limit, place), _takeovers(call, limit, place), _lasting(call, place)]
+    lost = _lost(call, limit, place)
+    deeds = call.reads.deeds(_maybe_paused(call), (run for _, run in lost.runs))
+    sources = [_acts(call, limit, place), _takeovers(call, lost, deeds), _lasting(call, deeds, place)]
     entries: list[AuditView] = []
     last: AuditPlace | None = None
     for line in heapq.merge(*sources, key=lambda one: (-one.place.at, one.place.rank)):
@@ -122,8 +125,8 @@ def shown_act(act: AuditView) -> AuditView:
     return replace(act, before=redacted(act.before), after=redacted(act.after), result=scrubbed(act.result))
 
 
-def _takeovers(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Line]:
-    """Return the attempts that were lost, and which node took their runs over."""
+def _lost(call: ApiCall, limit: int, place: AuditPlace | None) -> LostPage:
+    """Return the attempts that were lost, from the place on."""
     subject = call.given["subject"]
     before = until = None
     if place is not None and place.rank == _TAKEOVER:
@@ -132,9 +135,13 @@ def _takeovers(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Lin
     elif place is not None:
         until = place.at + 1 if place.rank == _ACT else place.at
     job = None if subject is None else job_of(subject) or subject
-    page = call.reads.lost(job=job, before=before, until=until, limit=min(limit + 1, _MOST_RUNS))
+    return call.reads.lost(job=job, before=before, until=until, limit=min(limit + 1, _MOST_RUNS))
+
+
+def _takeovers(call: ApiCall, page: LostPage, deeds: Deeds) -> list[_Line]:
+    """Return the attempts that were lost, each with the node that took its run over, if one did."""
     lines = list[_Line]()
-    taken = _taken(call, [run for _, run in page.runs])
+    taken = {(one.run, one.attempt): one for one in takeovers_of(deeds.attempts)}
     for (at, id, attempt), run in page.runs:
         view = _of_takeover(from_us(at), run, taken.get((id, attempt)))
         if _wanted(call, view, (run.run, run.job)):
@@ -143,16 +150,6 @@ def _takeovers(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Lin
         at, id, attempt = page.next
         lines.append(_Line(AuditPlace(at, _TAKEOVER, f"{attempt}/{id}"), None))
     return lines
-
-
-def _taken(call: ApiCall, lost: Sequence[RunView]) -> dict[tuple[str, int], TakeoverView]:
-    """Return the takeovers of lost attempts; the next attempt has ended, or runs at present."""
-    if not lost:
-        return {}
-    glance = call.board.glance_if_counted()
-    held: Iterable[RunView] = () if glance is None else glance.status.running
-    attempts = {(one.run, one.attempt): one for one in (*held, *call.reads.attempts(one.run for one in lost))}
-    return {(one.run, one.attempt): one for one in takeovers_of(tuple(attempts.values()))}
 
 
 def _of_takeover(at: datetime, lost: RunView, taken: TakeoverView | None) -> AuditView:
@@ -164,9 +161,9 @@ def _of_takeover(at: datetime, lost: RunView, taken: TakeoverView | None) -> Aud
     return _by_node(at, "takeover", lost.run, who=taken.taken_by, note=note, before=before, after=after)
 
 
-def _lasting(call: ApiCall, place: AuditPlace | None) -> list[_Line]:
+def _lasting(call: ApiCall, deeds: Deeds, place: AuditPlace | None) -> list[_Line]:
     """Return what is found by reading all of it: sessions that were buried lately, pauses that nodes gave and stand."""
-    lines = [*_burials(call), *_pauses(call)]
+    lines = [*_burials(call), *_pauses(call, deeds)]
     rest = [one for one in lines if place is None or _follows(one.place, place)]
     return sorted(rest, key=lambda one: (-one.place.at, one.place.which))
 
@@ -188,12 +185,17 @@ def _burials(call: ApiCall) -> Iterator[_Line]:
             yield _Line(AuditPlace(to_us(node.ended_at), _LASTING, f"burial/{node.session}"), view)
 
 
-def _pauses(call: ApiCall) -> Iterator[_Line]:
+def _maybe_paused(call: ApiCall) -> tuple[str, ...]:
+    """Return the jobs among which a node may have paused some and that the filters let through."""
+    who, subject = call.given["who"], call.given["subject"]
+    if who not in (None, NODES):
+        return ()
+    return call.reads.paused() if subject is None else (subject,)
+
+
+def _pauses(call: ApiCall, deeds: Deeds) -> Iterator[_Line]:
     """Yield the pauses that `pause_after` gave and that stand."""
-    glance = call.board.glance_if_counted()
-    if glance is None or not glance.status.paused:
-        return
-    for job, pause in call.reads.own_pauses(glance.status.paused).items():
+    for job, pause in deeds.pauses.items():
         view = _by_node(pause.at, "pause", job, who=pause.by, note=pause.note)
         if _wanted(call, view, (job,)):
             yield _Line(AuditPlace(to_us(pause.at), _LASTING, f"pause/{job}"), view)

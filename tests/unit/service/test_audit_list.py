@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,8 @@ from solocron.model.documents.audit import name_before, name_of
 from solocron.service.audit_list import list_audit
 from solocron.service.handle import Service
 from solocron.service.problems import ProblemError
-from solocron.service.reads import LostPage
+from solocron.service.reads import Deeds, LostPage
+from solocron.stores.sql.sqlite.store import SQLiteStore
 from solocron.stores.url import make_store
 from solocron.views import AuditPage, AuditView, NodeView, RunView
 from tests.unit.client.test_timeline import story
@@ -80,17 +82,19 @@ class Records:
         ]
         return LostPage(tuple(kept[:limit]), kept[limit - 1][0] if len(kept) > limit else None)
 
-    def attempts(self, runs: Any) -> list[RunView]:
-        names = set(runs)
-        return [one for one in self.runs if one.run in names]
+    def paused(self) -> tuple[str, ...]:
+        return ()
+
+    def deeds(self, jobs: Any, lost: Any) -> Deeds:
+        names = {one.run for one in lost}
+        return Deeds({}, tuple(one for one in self.runs if one.run in names))
 
     def nodes(self, *, ended: bool, since: datetime) -> list[NodeView]:
         return [one for one in self.sessions if one.ended_at is None or one.ended_at >= since]
 
 
 def asked(records: Records, who: str | None = None, subject: str | None = None) -> Any:
-    board = SimpleNamespace(glance_if_counted=lambda: None)
-    return SimpleNamespace(reads=records, board=board, given={"who": who, "subject": subject})
+    return SimpleNamespace(reads=records, given={"who": who, "subject": subject})
 
 
 def pages(call: Any, limit: int) -> list[AuditView]:
@@ -201,7 +205,6 @@ def test_a_pause_that_a_node_gave_is_listed_as_long_as_it_stands() -> None:
     assert "no paper" in line["note"]
     assert '<a href="/jobs/broken">' in world.ask("/audit", accept=HTML).response.body.decode()
     client.resume("broken", by="ana")
-    world.service._board.forget()
     assert world.ask("/api/v1/audit").json["items"] == []
 
 
@@ -216,3 +219,17 @@ def test_page_and_api_list_the_same() -> None:
     assert f'href="/nodes/{burial["before"]["session"]}"' in page
     assert world.ask(f"/nodes/{burial['before']['session']}", accept=HTML).status == 200
     assert 'href="/runs/j@1"' in page
+
+
+def test_takeovers_burials_and_pauses_cost_six_statements_at_most(tmp_path: Path) -> None:
+    store = make_store(f"sqlite:///{tmp_path / 'jobs.db'}")
+    assert isinstance(store, SQLiteStore)
+    store.open()
+    story(store)
+    world = World(None, Service(Client(store), tokens=tokens()))  # type: ignore[arg-type]
+    world.service.watcher.look(at_once=True)
+    before = store.statements.copy()
+    assert len(world.ask("/api/v1/audit").json["items"]) == 2
+    counted = store.statements - before
+    assert counted.total() <= 6, counted
+    store.close()

@@ -25,9 +25,9 @@ AT_MOST = {
     "/explain": 0,
     "/events": 0,
     "/alarms": 1,
-    # The acts, the attempts that were lost, and the sessions that were buried; one more finds who took them over,
-    # and one the pauses that nodes gave.
-    "/audit": 3,
+    # The acts, the attempts that were lost, the sessions that were buried, which jobs are paused. If any were lost or
+    # are paused, one more reads their documents, and one the next attempts of what was lost.
+    "/audit": 4,
     "/nodes": 1,
     "/limits": 2,
     "/locks": 2,

@@ -172,9 +172,13 @@ def holds_table(holds: Sequence[HoldView], node: NodeView, *, reading: Reading, 
 
 def earlier_table(nodes: Sequence[NodeView], node: NodeView, *, reading: Reading, links: Links) -> TablePart:
     """Make the table of the sessions that began before this one on the same host."""
+
+    def ended(one: NodeView) -> str:
+        return "now" if one.ended_at is None else reading.stamp(one.ended_at)
+
     columns = (
-        *(Column(title="node"), Column(title="state"), Column(title="began"), Column(title="ended")),
-        *(Column(title="lasted", right=True, narrow=False), Column(title="release", narrow=False)),
+        *(Column(title="node"), Column(title="state"), Column(title="from, to")),
+        *(Column(title="lasted", right=True), Column(title="release", narrow=False)),
         *(Column(title="pid", right=True, narrow=False), Column(title="how it ended")),
     )
     rows = tuple(
@@ -182,8 +186,7 @@ def earlier_table(nodes: Sequence[NodeView], node: NodeView, *, reading: Reading
             cells=(
                 TableCell(text=one.node, href=links.node(one.session), strong=True),
                 TableCell(badge=node_badge(one, reading)),
-                TableCell(text=reading.stamp(one.started_at)),
-                TableCell(text=reading.stamp(one.ended_at) if one.ended_at else "–"),
+                TableCell(text=f"{reading.stamp(one.started_at)} to {ended(one)}"),
                 TableCell(text=span((one.ended_at or reading.now) - one.started_at)),
                 TableCell(text=one.version, after="" if one.revision is None else f"revision {one.revision}"),
                 TableCell(text=str(one.pid)),

@@ -92,7 +92,8 @@ def list_audit(call: ApiCall, *, limit: int, after: str | None) -> AuditLines:
     last: AuditPlace | None = None
     for line in heapq.merge(*sources, key=lambda one: (-one.place.at, one.place.rank)):
         if line.view is None:
-            return AuditLines(entries=tuple(entries), next=str(line.place), looked_back_to=from_us(line.place.at))
+            reached = None if len(entries) == limit else from_us(line.place.at)
+            return AuditLines(entries=tuple(entries), next=str(line.place), looked_back_to=reached)
         if len(entries) == limit:
             return AuditLines(entries=tuple(entries), next=str(last), looked_back_to=None)
         entries.append(line.view)
@@ -102,13 +103,18 @@ def list_audit(call: ApiCall, *, limit: int, after: str | None) -> AuditLines:
 
 def _acts(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Line]:
     """Return what callers asked for, one more than fits."""
-    known, after = 0, None
-    if place is not None:
-        count, _, name = place.which.partition("/") if place.rank == _ACT else ("", "", name_before(place.at))
-        known, after = (0, name) if name else (int(count), name_before(place.at + 1))
+    known, after, seen = 0, None, Counter[int]()
+    if place is not None and place.rank == _ACT:
+        count, _, after = place.which.partition("/")
+        if after:
+            seen[place.at] = int(count)
+        else:
+            known, after = int(count), name_before(place.at + 1)
+    elif place is not None:
+        after = name_before(place.at)
     wanted = min(limit + known + 1, 1_000)
     page = call.reads.audit(who=call.given["who"], subject=call.given["subject"], limit=wanted, after=after)
-    lines, seen = list[_Line](), Counter[int]()
+    lines = list[_Line]()
     for act in page.entries:
         at = to_us(act.at)
         seen[at] += 1

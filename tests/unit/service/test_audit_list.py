@@ -133,8 +133,10 @@ def records() -> Records:
     return made
 
 
+@pytest.mark.parametrize("scan", [4, 2_000])
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 50])
-def test_pages_of_the_merged_list_neither_skip_nor_repeat(records: Records, limit: int) -> None:
+def test_pages_of_the_merged_list_neither_skip_nor_repeat(records: Records, limit: int, scan: int) -> None:
+    records.scan = scan
     found = pages(asked(records), limit)
     assert len(found) == 7 * 3
     assert [one.at for one in found] == sorted((one.at for one in found), reverse=True)

@@ -122,6 +122,8 @@ def test_keys_lead_everywhere_and_act_only_through_a_dialog(chromium: Chromium, 
 
 
 def test_keys_on_a_row_of_jobs_act_on_its_job_through_a_dialog(chromium: Chromium, site: Site) -> None:
+    with site.client() as client:
+        client.pause("etl.load", by="ana")
     with chromium.tab(site) as page:
         before = site.acts()
         page.goto("/jobs?sort=name")

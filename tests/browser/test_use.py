@@ -121,6 +121,97 @@ def test_keys_lead_everywhere_and_act_only_through_a_dialog(chromium: Chromium, 
         assert page.reports == []
 
 
+def test_keys_on_a_row_of_jobs_act_on_its_job_through_a_dialog(chromium: Chromium, site: Site) -> None:
+    with site.client() as client:
+        client.pause("etl.load", by="ana")
+    with chromium.tab(site) as page:
+        before = site.acts()
+        page.goto("/jobs?sort=name")
+        page.locator("#live", has_text="live").wait_for()
+        page.keyboard.press("t")
+        assert page.locator("dialog#dialog").is_hidden(), "no row has the focus"
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.textContent") == "etl.load"
+        dialog = page.locator("dialog#dialog h1")
+        page.keyboard.press("p")
+        dialog.wait_for()
+        assert dialog.inner_text() == "Resume etl.load", "it is paused"
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="hidden")
+        page.keyboard.press("k")
+        assert page.evaluate("document.activeElement.textContent") == "dunning.send", "the focus came back to the row"
+        page.keyboard.press("p")
+        dialog.wait_for()
+        assert dialog.inner_text() == "Pause dunning.send"
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="hidden")
+        page.keyboard.press("t")
+        dialog.wait_for()
+        assert dialog.inner_text() == "Run dunning.send now"
+        assert site.acts() == before
+        assert page.reports == []
+
+
+def test_a_stale_page_offers_to_try_again_and_is_live_at_once(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/nodes")
+        page.locator("#live", has_text="live").wait_for()
+        retry = page.locator("#retry")
+        assert retry.is_hidden()
+        page.route("**/nodes", lambda route: route.fulfill(status=500, body=""))
+        for _ in range(3):
+            with page.expect_response(lambda answer: answer.status == 500):
+                page.keyboard.press("r")
+        retry.wait_for()
+        assert re.fullmatch(r"stale since \d\d:\d\d:\d\d", page.locator("#live span").inner_text())
+        with page.expect_response(lambda answer: answer.status == 500):
+            retry.click()
+        page.locator("#live", has_text="stale since").wait_for()
+        page.unroute("**/nodes")
+        retry.click()
+        page.locator("#live", has_text="live").wait_for()
+        assert retry.is_hidden()
+
+
+def test_a_copy_is_what_the_page_shows_and_without_a_clipboard_there_is_no_button(
+    chromium: Chromium, site: Site
+) -> None:
+    with chromium.tab(site, permissions=["clipboard-read", "clipboard-write"]) as page:
+
+        def copied(button: str) -> str:
+            page.locator(button).first.click()
+            page.locator("button.copy", has_text="Copied").first.wait_for()
+            return str(page.evaluate("navigator.clipboard.readText()"))
+
+        page.goto("/runs?status=failed")
+        page.locator("table.data td a").first.click()
+        run = page.locator(".jobhead .mono").inner_text()
+        assert copied(".jobhead p .copy") == run
+        assert copied("details.error .copy").startswith("Traceback")
+        page.goto("/jobs/usage.rollup")
+        page.click("#more > summary")
+        assert copied("#more .copy") == "solocron show usage.rollup"
+        page.keyboard.press("Escape")
+        assert page.locator("#more a").first.is_hidden()
+        assert page.evaluate("document.activeElement.matches('#more > summary')")
+        assert page.reports == []
+    with chromium.tab(site) as page:
+        page.add_init_script("delete Navigator.prototype.clipboard")
+        page.goto("/jobs/usage.rollup")
+        page.click("#more > summary")
+        assert page.locator("#more a", has_text="JSON").is_visible()
+        assert page.locator("#more .copy").is_hidden()
+
+
+def test_without_script_no_button_is_shown_that_needs_it(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site, java_script_enabled=False) as page:
+        for address in ("/", "/jobs/usage.rollup", "/runs?status=failed"):
+            page.goto(address)
+            for button in page.locator("button[type=button]").all():
+                assert button.is_hidden(), button.evaluate("one => one.outerHTML")
+
+
 def test_a_zone_is_chosen_for_every_page(chromium: Chromium, site: Site) -> None:
     with chromium.tab(site, timezone_id="Asia/Tokyo") as page:
         page.goto("/jobs/usage.rollup")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,15 +15,17 @@ from solocron.client.job_listing import JobPage, WantedJobs
 from solocron.client.job_order import OrderBy
 from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import RunCursor, RunPage, WantedRuns
-from solocron.client.run_lookup import RunPayload
+from solocron.client.run_lookup import RunPayload, running_views
 from solocron.client.timeline import LaneKind
 from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
+from solocron.model.documents.run import Status, job_of
 from solocron.service.moments import apart
 from solocron.service.shown import scrubbed
-from solocron.stores.contract import Blocked, Store
-from solocron.stores.paging import find_session
+from solocron.stores.contract import Blocked, Mark, Query, RecordKey, Store
+from solocron.stores.log import key_of
+from solocron.stores.paging import find_session, read_jobs
 from solocron.views import (
     AccountingView,
     AlarmsView,
@@ -35,6 +37,7 @@ from solocron.views import (
     JobView,
     LimitView,
     NodeView,
+    PauseView,
     ResumeView,
     RunView,
     SlotView,
@@ -44,7 +47,7 @@ from solocron.views import (
     WhyView,
 )
 
-__all__ = ["Reads", "StatusAnswer"]
+__all__ = ["NODES", "Deeds", "LostPage", "Reads", "StatusAnswer"]
 
 _ROWS = 200
 _NAMES = 100
@@ -53,6 +56,9 @@ _ACTS_LOOKED_AT = 2_000
 _DOCUMENTS = 1_000
 """Jobs that one request looks at for a filter that no index answers."""
 _TRIP_KEPT = 10.0
+NODES = "solocron"
+"""The author of a pause that no caller asked for."""
+_LOST = frozenset([Status.LOST])
 _SCAN = 5_000
 """Records that one request looks at for a filter that no index answers: some 40 ms. The next page goes on there."""
 
@@ -65,6 +71,25 @@ class StatusAnswer(StatusView):
     """How many further entries each list that was cut has."""
     check: Mapping[str, float]
     """`round_trip_ms`: what one question to the store takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostPage:
+    """Attempts that were lost, each with its place in the log."""
+
+    runs: tuple[tuple[RecordKey, RunView], ...]
+    next: RecordKey | None
+    """Where the log goes on; None if there is nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """What nodes did by themselves, as far as it is asked for."""
+
+    pauses: Mapping[str, PauseView]
+    """The pauses that stand and that no caller asked for, by job."""
+    attempts: tuple[RunView, ...]
+    """Attempts that have ended or run, without what their sessions know."""
 
 
 class Reads:
@@ -232,6 +257,33 @@ class Reads:
     def audit_of(self, subject: str) -> tuple[AuditView, ...]:
         """Return the last acts on one job or run, among the last thousand of all, newest first."""
         return self._client.audit(subject=subject, limit=_ACTS, scan=_ACTS_LOOKED_AT // 2).entries
+
+    def lost(self, *, job: str | None, before: RecordKey | None, until: int | None, limit: int) -> LostPage:
+        """Return the attempts that were lost, newest first: after the place `before`, or from before an instant."""
+        asked = Query(job=job, statuses=_LOST, before=before, until=until, limit=limit + 1, scan=_SCAN)
+        page = self._store.history(asked)
+        runs = tuple((key_of(one), RunView.of(one)) for one in page.records[:limit])
+        return LostPage(runs, runs[-1][0] if len(page.records) > limit else page.next)
+
+    def paused(self) -> tuple[str, ...]:
+        """Return the names of the first jobs that have a pause of their own."""
+        return self._store.marked(Mark.PAUSED, limit=_NAMES)
+
+    def deeds(self, jobs: Iterable[str], lost: Iterable[RunView]) -> Deeds:
+        """Return which of these jobs nodes have paused, and every attempt of these runs; at most 200 of each."""
+        runs = tuple(dict.fromkeys(one.run for one in lost))
+        names = tuple(dict.fromkeys((*jobs, *map(job_of, runs))))
+        docs = read_jobs(self._store, names) if names else []
+        ended = self._store.history(Query(runs=runs, limit=_SCAN)).records if runs else ()
+        pauses = ((doc.name, doc.paused) for doc in docs)
+        return Deeds(
+            pauses={
+                name: PauseView(at=from_us(pause.at), by=pause.by, note=pause.note, until=None)
+                for name, pause in pauses
+                if pause is not None and pause.by == NODES
+            },
+            attempts=(*running_views(docs, (), 0), *map(RunView.of, ended)),
+        )
 
     def calendars(self) -> list[CalendarView]:
         """Return the business calendars."""

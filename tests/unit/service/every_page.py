@@ -7,12 +7,15 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
+from solocron.schedules import Cron
 from solocron.service.pages import listing, shared
+from solocron.service.pages.alarms import alarms_page
 from solocron.service.pages.audit import audit_page
 from solocron.service.pages.details import job_page, node_page, run_page
+from solocron.service.pages.explain import ExplainRules, days_of_a_year, explain_page
 from solocron.service.pages.find import find_page
 from solocron.service.pages.fleet import FleetPart
-from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage, explain_page
+from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage
 from solocron.service.pages.frame import Frame
 from solocron.service.pages.job import JobDetailPage
 from solocron.service.pages.jobs import JobsPage
@@ -139,10 +142,17 @@ def run() -> RunDetailPage:
     )
 
 
-def node() -> NodePage:
-    gone = world.nodes()[5]
-    mine = [run for run in world.runs() if run.node == gone.node]
-    return node_page(gone, runs=mine, reading=UTC_READING, links=LINKS)
+def node(place: int = 5) -> NodePage:
+    one = world.nodes()[place]
+    mine = [run for run in world.runs()[::-1] if run.node == one.node]
+    return node_page(
+        one,
+        holds=[world.hold_view(run) for run in mine if run.status == "running"],
+        runs=mine[:20],
+        earlier=world.earlier(one),
+        reading=UTC_READING,
+        links=LINKS,
+    )
 
 
 def runs() -> RunsPage:
@@ -187,11 +197,12 @@ def act_page() -> ActPage:
 def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
     named = {job.name: job for job in world.jobs()}
     vienna = ZoneInfo("Europe/Vienna")
-    slots = [datetime(2026, 11, 16 + n, 2, 15, tzinfo=vienna) for n in range(5)]
+    slots = [datetime(2026, 11, 17 + n, 2, 15, tzinfo=vienna) for n in range(5)]
     common = {"reading": UTC_READING, "links": LINKS}
     return {
         "overview": (overview(), UTC_READING),
         "overview-by-job": (overview(lanes="job"), UTC_READING),
+        "overview-queues": (overview(runs=world.queued_runs(), looks=()), UTC_READING),
         "overview-red": (
             overview(sums=world.sums(unaccounted=(("usage.rollup", world.at("01:15")),) * 2, missing=2), looks=()),
             UTC_READING,
@@ -208,7 +219,8 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "run": (run(), VIENNA),
         "nodes": (nodes(), UTC_READING),
         "node": (node(), UTC_READING),
-        "alarms": (listing.alarms_page(world.alarms(), **common), UTC_READING),
+        "node-live": (node(1), UTC_READING),
+        "alarms": (alarms_page(world.alarms(), operates=True, **common), UTC_READING),
         "limits": (shared.limits_page(world.limits(), **common), UTC_READING),
         "locks": (shared.locks_page(world.locks(), operates=True, **common), UTC_READING),
         "calendars": (shared.calendars_page(world.calendars(), **common), UTC_READING),
@@ -220,10 +232,10 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "doctor": (listing.doctor_page(world.checks(), links=LINKS, operates=True), UTC_READING),
         "explain": (
             explain_page(
-                expression="15 2 * * *",
-                zone="Europe/Vienna",
-                words="At 02:15 every day",
+                rules=ExplainRules(expression="15 2 * * MON-FRI", zone="Europe/Vienna", gap="skip"),
+                words="At 02:15 on Monday to Friday, Europe/Vienna",
                 slots=slots,
+                days=days_of_a_year(Cron("15 2 * * MON-FRI", tz="Europe/Vienna"), NOW),
                 notes=("On Sun 28 Mar 2027 02:15 does not exist.",),
                 problem="",
                 **common,
@@ -232,8 +244,7 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         ),
         "explain-wrong": (
             explain_page(
-                expression="61 * * * *",
-                zone="UTC",
+                rules=ExplainRules(expression="61 * * * *"),
                 words="",
                 slots=(),
                 notes=(),

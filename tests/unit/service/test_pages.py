@@ -203,7 +203,8 @@ def test_messages_that_wait_are_in_the_lane_of_their_queue_below_the_live_nodes(
     common = {"runs": (waits,), "to_come": (), "reading": UTC_READING, "links": LINKS, "window": window_of(NOW, 3_600)}
     lanes = by_node(nodes=nodes, **common).lanes
     assert [lane.name for lane in lanes] == ["worker-x", "celery", "worker-y"]
-    assert lanes[1].words == (("", "queue, 1 message not picked up"),)
+    assert lanes[1].words == (("", "queue, 1 message waits"),)
+    assert lanes[1].href == LINKS.runs(status="offered")
     assert said in lanes[1].svg
     (lane,) = by_job(**common).lanes
     assert (lane.name, said in lane.svg) == ("etl.load", True)

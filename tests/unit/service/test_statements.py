@@ -25,7 +25,9 @@ AT_MOST = {
     "/explain": 0,
     "/events": 0,
     "/alarms": 1,
-    "/audit": 1,
+    # The acts, the attempts that were lost, the sessions that were buried, which jobs are paused. If any were lost or
+    # are paused, one more reads their documents, and one the next attempts of what was lost.
+    "/audit": 4,
     "/nodes": 1,
     "/limits": 2,
     "/locks": 2,
@@ -49,7 +51,8 @@ AT_MOST = {
     "/jobs/{job}/slots": 2,
     # A filter that no index answers: the third tells where the search was broken off.
     "/jobs/{job}/durations": 3,
-    "/nodes/{session}": 4,
+    # The session, the holds, the log, and the sessions before it on its host.
+    "/nodes/{session}": 5,
     # Holds, sessions, the log, and for the slots to come which jobs are due, their documents, and the pauses that keep
     # them back; one more if the log is too dense to be listed.
     "/timeline": 6,

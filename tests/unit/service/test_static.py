@@ -25,13 +25,20 @@ def test_vendored_files_are_those_of_the_list(tmp_path):
 
 
 def test_style_and_script_are_small_and_ask_no_one_else():
-    style, script = (STATIC / "style.css").read_bytes(), (STATIC / "app.js").read_bytes()
+    style, script = static_files()["style.css"].content, static_files()["app.js"].content
     assert len(script) <= 16_000
     assert len(gzip.compress(style)) <= 8_000
     vendored = (STATIC / "vendor" / "idiomorph.min.js").read_bytes()
     assert len(gzip.compress(script)) + len(gzip.compress(vendored)) <= 10_000
     for source in (style, script):
         assert not re.search(rb"https?://|@import|url\(", source)
+
+
+def test_a_style_sheet_is_sent_without_its_comments():
+    source, sent = (STATIC / "style.css").read_bytes(), static_files()["style.css"].content
+    assert b"/*" in source
+    assert b"/*" not in sent
+    assert sent.count(b"{") == source.count(b"{")
 
 
 def test_templates_escape_everything():

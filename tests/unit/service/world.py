@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
@@ -22,6 +22,7 @@ from solocron.views import (
     AlarmView,
     AuditView,
     FactView,
+    HoldView,
     JobView,
     LimitView,
     MessageView,
@@ -71,6 +72,12 @@ def run_view(job: str, slot: datetime, **changes: Any) -> RunView:
         "shard": None,
     }
     return RunView(**(values | changes))
+
+
+def hold_view(run: RunView, **changes: Any) -> HoldView:
+    """What the hold of a running attempt says."""
+    values = {field.name: getattr(run, field.name) for field in fields(RunView)}
+    return HoldView(**(values | {"session": f"{run.node}-7f3a", "lease_left_s": 11.0} | changes))
 
 
 def not_run(job: str, slot: datetime, status: str, reason: str, **changes: Any) -> RunView:
@@ -193,6 +200,34 @@ def nodes() -> tuple[NodeView, ...]:
     )
 
 
+def earlier(node: NodeView) -> tuple[NodeView, ...]:
+    """The sessions before that of a node, on its host: one that was closed and one that was buried."""
+    return (
+        node_view(
+            node.node,
+            session=f"{node.node}-5c11",
+            state="ended",
+            started_at=at("08:00", 12),
+            ended_at=at("08:59:40", 14),
+            version="0.1.9",
+            revision=117,
+            pid=3_980,
+        ),
+        node_view(
+            node.node,
+            session=f"{node.node}-1b07",
+            state="ended",
+            started_at=at("07:30", 11),
+            ended_at=at("07:41:03", 12),
+            reason="its lease ran out",
+            buried_by="worker-a",
+            version="0.1.9",
+            revision=116,
+            pid=2_114,
+        ),
+    )
+
+
 TAKEN = "usage.rollup@0006436d8e5a1b00"
 LOST = run_view(
     "usage.rollup",
@@ -277,6 +312,27 @@ def runs() -> tuple[RunView, ...]:
         failed = {"status": "failed", "error": TRACE, "node": dice.choice(["worker-a", "worker-d", "worker-b"])}
         short.append(run_view("dunning.send", slot, finished_at=slot + timedelta(seconds=20), **failed))
     return tuple(sorted((*long, *short), key=lambda run: run.claimed_at or run.slot))
+
+
+def queued_runs() -> tuple[RunView, ...]:
+    """The hour of the fleet with two queues: one whose messages wait for seconds, one whose workers are away."""
+    waiting = [
+        not_run(
+            job,
+            slot,
+            "offered",
+            f"waits in {queue} since {slot:%Y-%m-%dT%H:%M:%SZ}, not picked up",
+            carrier=queue,
+        )
+        for job, queue, slot in (
+            ("mail.send", "celery:mail", at("03:12:30")),
+            ("mail.digest", "celery:mail", at("03:12")),
+            ("thumbs.make", "rq:images", at("02:41")),
+            ("thumbs.make", "rq:images", at("02:56")),
+            ("thumbs.make", "rq:images", at("03:11")),
+        )
+    ]
+    return (*runs(), *(replace(one, attempt=1) for one in waiting))
 
 
 def to_come() -> tuple[SlotToCome, ...]:
@@ -387,7 +443,7 @@ def jobs() -> tuple[JobView, ...]:
         ),
         job_view(
             "invoices.generate",
-            running=tuple(run for run in active if run.run == INVOICES and run.status == "running"),
+            running=tuple(hold_view(run) for run in active if run.run == INVOICES and run.status == "running"),
             schedule="At 02:30 every day",
             next=at("02:30", 17),
             due_at=at("02:30", 17),
@@ -400,7 +456,7 @@ def jobs() -> tuple[JobView, ...]:
             next=at("03:13"),
             due_at=at("03:13"),
             last_slot=at("03:11"),
-            running=tuple(run for run in active if run.job == "webhooks.flush" and run.status == "running"),
+            running=tuple(hold_view(run) for run in active if run.job == "webhooks.flush" and run.status == "running"),
         ),
         job_view("usage.rollup.eu", pool="eu", orphaned=True, last_status="missed"),
         job_view(
@@ -430,14 +486,14 @@ def alarms() -> AlarmsView:
             AlarmView(
                 kind="missed",
                 subject="usage.rollup.eu",
-                detail="missed 3 slots: no live node of pool eu from 02:14:52 to 02:27:30",
+                detail="3 slots, 2026-11-16T02:15:00Z to 2026-11-16T02:25:00Z; a later slot ran instead",
                 since=at("02:15"),
                 state="untold",
             ),
             AlarmView(
                 kind="late",
                 subject="etl.load",
-                detail="late by 12 s",
+                detail="due since 2026-11-16T03:00:00Z, and no node claimed it",
                 since=at("03:00"),
                 state="silenced",
                 silenced_until=at("05:00"),
@@ -499,6 +555,27 @@ def audit_view(**values: Any) -> AuditView:
 
 def audit() -> tuple[AuditView, ...]:
     return (
+        audit_view(
+            at=at("02:58:27"),
+            who="worker-b",
+            role=None,
+            via="node",
+            act="takeover",
+            subject=INVOICES,
+            note="api-2 lost attempt 1: not renewed in time, buried by worker-b",
+            result="done",
+        ),
+        audit_view(
+            at=at("02:58:12"),
+            who="worker-b",
+            role=None,
+            via="node",
+            act="burial",
+            subject="api-2",
+            note="not renewed in time, buried by worker-b",
+            before={"session": "api-2-7f3a", "last_renewal": at("02:57:57").isoformat()},
+            result="done",
+        ),
         audit_view(
             at=at("02:10"),
             who="ana",

@@ -138,13 +138,14 @@ def backfill(call: ApiCall) -> Answer[BackfillView]:
 
 
 def cancel(call: ApiCall) -> Answer[CancelAnswer]:
-    """Stop a run."""
+    """Stop a run, or what is left of a backfill by its id."""
     run, reason = call.names["run"], call.body["reason"]
     with audited(call, "cancel", run, note=reason) as act:
         answer = call.writes.cancel(run, by=call.who, note=reason)
         act.after = {"answer": answer}
         if answer not in _OVER:
             raise ConflictError(f"{run} of {job_of(run)} is over: {answer}. Nothing was cancelled.")
+    call.reads.forget_jobs()  # what waits of them is listed with limits and backfills
     return Answer(CancelAnswer(answer=answer), _OVER[answer])
 
 

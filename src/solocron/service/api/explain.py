@@ -9,7 +9,7 @@ from solocron.clock import SystemClock, from_us
 from solocron.schedules import Cron, instants, lint
 from solocron.service.call import ApiCall
 
-__all__ = ["ExplainAnswer", "explain"]
+__all__ = ["ExplainAnswer", "explain", "schedule_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +23,16 @@ class ExplainAnswer:
     notes: tuple[str, ...]
 
 
-def explain(call: ApiCall) -> ExplainAnswer:
-    """Return a cron expression in words, its next slots, and what may surprise its owner."""
+def schedule_of(call: ApiCall) -> Cron:
+    """Return the schedule that a caller asks about; raise ScheduleError if there is none such."""
     given = call.given
     chosen = {rule: given[rule] for rule in ("gap", "fold") if given[rule] is not None}
-    schedule = Cron(given["expression"], tz=given["tz"] or "UTC", dst=chosen or None, seed=given["name"])
+    return Cron(given["expression"], tz=given["tz"] or "UTC", dst=chosen or None, seed=given["name"])
+
+
+def explain(call: ApiCall) -> ExplainAnswer:
+    """Return a cron expression in words, its next slots, and what may surprise its owner."""
+    given, schedule = call.given, schedule_of(call)
     start = SystemClock().wall()
     slots, at = list[datetime](), instants.after(schedule, start)
     while at is not None and len(slots) < given["n"]:

@@ -24,7 +24,7 @@ from solocron.service.pages.forms import ActPage
 from solocron.service.problems import ProblemError, problem_of
 from solocron.service.shown import redacted
 from solocron.service.zones import checked_zone
-from solocron.views import to_json
+from solocron.views import BackfillView, to_json
 
 __all__ = [
     *("ask_backfill", "ask_bulk", "ask_cancel", "ask_pause", "ask_release", "ask_repair", "ask_rerun", "ask_resume"),
@@ -151,8 +151,11 @@ def backfill(call: ApiCall) -> Redirect | ShownPage:
 
 
 def ask_cancel(call: ApiCall) -> ShownPage:
-    """Show what a cancellation would do."""
+    """Show what the cancellation of a run, or of what is left of a backfill, would do."""
     id = call.names["run"]
+    if (backfill := _backfill_of(call, id)) is not None:
+        look = Look.at(call, own=call.reads.read_job(backfill.job).zone)
+        return _asked(look, acts.cancel_backfill_act(backfill, reading=look.reading, links=look.links))
     run = call.reads.run(id)[0]
     try:
         own = call.reads.read_job(job_of(id)).zone
@@ -164,13 +167,25 @@ def ask_cancel(call: ApiCall) -> ShownPage:
 
 
 def cancel(call: ApiCall) -> Redirect | ShownPage:
-    """Stop a run."""
+    """Stop a run, or a backfill."""
+    backfill = _backfill_of(call, call.names["run"])
 
     def act(look: Look) -> str:
         answer = commands.cancel(call).value.answer
+        if backfill is not None:
+            return look.links.job(backfill.job, done=answer)
         return look.links.run(call.names["run"], done=answer)
 
     return _done(call, ask_cancel, act)
+
+
+def _backfill_of(call: ApiCall, id: str) -> BackfillView | None:
+    """Return the backfill of this id that still has slots to start; None if it is the id of a run."""
+    try:
+        found = call.reads.read_job(job_of(id)).backfills
+    except NotFoundError:
+        return None
+    return next((one for one in found if one.id == id), None)
 
 
 def ask_release(call: ApiCall) -> ShownPage:

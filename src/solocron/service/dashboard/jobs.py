@@ -132,7 +132,7 @@ def job(call: ApiCall) -> ShownPage:
         days_off=_days_off(call, view),
         skipped=sum(one.status == "skipped" and view.paused is not None and one.slot > view.paused.at for one in slots),
         lease_s=_lease_of(call),
-        backfills=backfill_entries(found.backfills, reading, look.links),
+        backfills=backfill_entries(found.backfills, reading, look.links, operates=call.operates),
         aside=aside,
         audit=audit,
         here=look.here,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from solocron.client.run_listing import WantedRuns
-from solocron.errors import EmptyStore, NotFoundError
+from solocron.errors import EmptyStore
+from solocron.service.api.nodes import node as whole_node
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages.details import node_page
 from solocron.service.pages.lists import nodes_page
-from solocron.service.shown import shown_run
 
 __all__ = ["node", "nodes"]
 
 _ROWS = 200
-_ATTEMPTS = 50
 
 
 def nodes(call: ApiCall) -> ShownPage:
@@ -38,14 +36,11 @@ def nodes(call: ApiCall) -> ShownPage:
 
 
 def node(call: ApiCall) -> ShownPage:
-    """Show one node: its lane and its last attempts."""
-    look, session = Look.at(call), call.names["session"]
-    view = next((one for one in call.reads.nodes(ended=True) if one.session == session), None)
-    if view is None:
-        raise NotFoundError(f"there is no session {session!r} on record. Nothing was changed.")
-    page = call.reads.runs(WantedRuns(node=view.node), limit=_ATTEMPTS, before=None)
-    runs = tuple(shown_run(run) for run in page.runs if _is_its(run.claimed_at, view.started_at, view.ended_at))
-    return look.screen(node_page(view, runs=runs, reading=look.reading, links=look.links), view, runs)
+    """Show one node: its lane, what it holds, its last attempts, and the sessions before it."""
+    look, view = Look.at(call), whole_node(call)
+    runs = tuple(run for run in view.attempts if _is_its(run.claimed_at, view.started_at, view.ended_at))
+    page = node_page(view, holds=view.holds, runs=runs, earlier=view.earlier, reading=look.reading, links=look.links)
+    return look.screen(page, view)
 
 
 def _is_its(claimed: datetime | None, began: datetime, ended: datetime | None) -> bool:

@@ -7,14 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from solocron.client.job_listing import WantedJobs
+from solocron.clock import SystemClock, from_us
 from solocron.errors import EmptyStore, InvalidError, NotFoundError
 from solocron.schedules import load_zone
 from solocron.service.api.explain import explain as explained
+from solocron.service.api.explain import schedule_of
 from solocron.service.call import ApiCall, File, Redirect, ShownPage
 from solocron.service.dashboard.looking import Look, alone
 from solocron.service.pages.assets import static_files, static_hash
+from solocron.service.pages.explain import ExplainRules, YearDay, days_of_a_year, explain_page
 from solocron.service.pages.find import find_page
-from solocron.service.pages.forms import LoginPage, explain_page
+from solocron.service.pages.forms import LoginPage
 from solocron.service.parameters import PATH_PATTERNS
 from solocron.service.problems import ProblemError
 from solocron.views import JobView
@@ -22,6 +25,7 @@ from solocron.views import JobView
 __all__ = ["explain", "file", "find", "login"]
 
 _FOUND = 20
+_SLOTS = 10
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 
@@ -46,20 +50,24 @@ def file(call: ApiCall) -> File:
 def explain(call: ApiCall) -> ShownPage:
     """Show what an expression means."""
     look, given = Look.at(call), call.given
+    rules = ExplainRules(
+        expression=given["expression"] or "", zone=given["zone"] or "UTC", gap=given["gap"] or "",
+        fold=given["fold"] or "",
+    )  # fmt: skip
     words, problem = "", ""
-    slots, notes = list[datetime](), tuple[str, ...]()
-    zone = given["zone"] or "UTC"
-    if given["expression"]:
+    slots, days, notes = list[datetime](), tuple[YearDay, ...](), tuple[str, ...]()
+    if rules.expression:
+        asked = replace(call, given={**given, "tz": rules.zone, "name": None, "n": _SLOTS})
         try:
-            asked = {**given, "tz": zone, "name": None, "gap": None, "fold": None, "n": 10}
-            told = explained(replace(call, given=asked))
+            told, schedule = explained(asked), schedule_of(asked)
             words, notes = told.description, told.notes
             slots = [slot.astimezone(load_zone(told.zone).info) for slot in told.next]
+            days = days_of_a_year(schedule, from_us(SystemClock().wall()))
         except InvalidError as error:
             problem = str(error)
     page = explain_page(
-        expression=given["expression"] or "", zone=zone, words=words, slots=slots, notes=notes, problem=problem,
-        reading=look.reading, links=look.links,
+        rules=rules, words=words, slots=slots, days=days, notes=notes, problem=problem, reading=look.reading,
+        links=look.links,
     )  # fmt: skip
     return look.screen(page, page.words, slots, topics="")
 

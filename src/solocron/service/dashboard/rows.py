@@ -138,7 +138,14 @@ ROWS: tuple[Route, ...] = (
     _page("/calendars/{calendar}", shared.calendar),
     _page("/audit", shared.audit, text("who", "only acts of this caller"), text("subject", "only acts on it"), _CURSOR),
     _page("/doctor", shared.doctor),
-    _page("/explain", plain.explain, text("expression", "a cron expression", most=200), text("zone", "its zone")),
+    _page(
+        "/explain",
+        plain.explain,
+        text("expression", "a cron expression", most=200),
+        text("zone", "its zone", most=64),
+        choice("gap", "a time that the clocks skip", ("run-after", "skip")),
+        choice("fold", "a time that comes twice", ("first", "last", "both")),
+    ),
     _page("/find", plain.find, text("q", "a name, or part of one", most=200)),
     *_act(
         "/jobs/{job}/trigger",

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from solocron.errors import EmptyStore, NotFoundError
+from solocron.service.audit_list import AuditLines, list_audit
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
+from solocron.service.pages.alarms import alarms_page
 from solocron.service.pages.audit import audit_page
-from solocron.service.pages.listing import alarms_page, doctor_page
+from solocron.service.pages.listing import doctor_page
 from solocron.service.pages.looks import aside_entry
 from solocron.service.pages.shared import calendar_page, calendars_page, limits_page, locks_page
 from solocron.service.paging import make_cursor, read_cursor
-from solocron.service.shown import scrubbed
-from solocron.views import AlarmsView, AuditPage
+from solocron.views import AlarmsView
 
 __all__ = ["alarms", "audit", "calendar", "calendars", "doctor", "limits", "locks"]
 
@@ -33,7 +33,7 @@ def alarms(call: ApiCall) -> ShownPage:
         closed = call.reads.closed_alarms()[:_ROWS] if call.given["state"] == "closed" else None
     except EmptyStore:
         view, closed = AlarmsView(alarms=(), messages=(), silences=()), None
-    page = alarms_page(view, closed=closed, reading=look.reading, links=look.links)
+    page = alarms_page(view, closed=closed, reading=look.reading, links=look.links, operates=call.operates)
     return look.screen(page, view, closed, topics="alarms")
 
 
@@ -69,18 +69,15 @@ def calendar(call: ApiCall) -> ShownPage:
 
 
 def audit(call: ApiCall) -> ShownPage:
-    """Show who asked for what."""
+    """Show who asked for what, and what nodes did by themselves."""
     look, given = Look.at(call), call.given
     filters = {key: value for key, value in given.items() if key not in ("tz", "done")}
     try:
-        page = call.reads.audit(
-            who=given["who"], subject=given["subject"], limit=_PAGE, after=read_cursor(call.path, filters)
-        )
+        page = list_audit(call, limit=_PAGE, after=read_cursor(call.path, filters))
     except EmptyStore:
-        page = AuditPage(())
-    acts = tuple(replace(one, result=scrubbed(one.result)) for one in page.entries)
+        page = AuditLines(entries=(), next=None, looked_back_to=None)
     made = audit_page(
-        acts,
+        page.entries,
         reading=look.reading,
         links=look.links,
         who=given["who"] or "",
@@ -88,7 +85,7 @@ def audit(call: ApiCall) -> ShownPage:
         older=None if page.next is None else look.here(cursor=make_cursor(page.next, call.path, filters)),
         newer=look.here(cursor=None) if given["cursor"] else None,
     )
-    return look.screen(made, acts)
+    return look.screen(made, page.entries)
 
 
 def doctor(call: ApiCall) -> ShownPage:

@@ -15,9 +15,9 @@ from solocron.stores.contract import Check
 from solocron.views import BackfillView, JobView, ResumeView, RunView
 
 __all__ = [
-    *("BackfillAsked", "backfill_act", "backfill_span", "bulk_act", "cancel_act", "filled", "pause_act", "release_act"),
-    *("repair_act",),
-    *("rerun_act", "rerun_failed_act", "resume_act", "trigger_act", "unblock_act"),
+    *("BackfillAsked", "backfill_act", "backfill_span", "bulk_act", "cancel_act", "cancel_backfill_act", "filled"),
+    *("pause_act", "release_act", "repair_act", "rerun_act", "rerun_failed_act", "resume_act", "trigger_act"),
+    "unblock_act",
 ]
 
 _NOTE = FormField(name="note", label="Why", hint="kept in the audit, for everyone who looks")
@@ -205,6 +205,26 @@ def cancel_act(run: RunView, *, beat_s: float, reading: Reading, links: Links) -
         fields=(FormField(name="reason", label="Why"),),
         action=links.run(run.run, "cancel"),
         back=links.run(run.run),
+    )
+
+
+def cancel_backfill_act(backfill: BackfillView, *, reading: Reading, links: Links) -> ActPage:
+    """Make the page that cancels what is left of a backfill."""
+    assert backfill.id is not None
+    waiting, running = plural(backfill.waiting, "slot"), plural(backfill.running, "run")
+    said = [
+        f"{waiting} from {reading.stamp(backfill.first)} to {reading.stamp(backfill.last)} {_are(backfill.waiting)} "
+        "not run, and put on record as cancelled, with your reason."
+    ]
+    if backfill.running:
+        said.append(f"{running} of it under way {_are(backfill.running)} asked to stop.")
+    said.append("What has ended stays as it is.")
+    return ActPage(
+        title=f"Cancel the backfill of {backfill.job}",
+        sentences=tuple(said),
+        fields=(FormField(name="reason", label="Why"),),
+        action=links.run(backfill.id, "cancel"),
+        back=links.job(backfill.job),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -42,6 +43,12 @@ def static_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+def _sent(file: Traversable) -> bytes:
+    """Return a file as it is sent: a style sheet without its comments, which are for those who change it."""
+    content = file.read_bytes()
+    return re.sub(rb"/\*.*?\*/\s*", b"", content, flags=re.DOTALL) if file.name.endswith(".css") else content
+
+
 def _below(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
     found = []
     for one in folder.iterdir():
@@ -49,5 +56,5 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
         if one.is_dir():
             found += _below(one, f"{prefix}{one.name}/")
         elif kind is not None:
-            found.append((prefix + one.name, StaticFile(one.read_bytes(), kind)))
+            found.append((prefix + one.name, StaticFile(_sent(one), kind)))
     return found

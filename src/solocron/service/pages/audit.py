@@ -1,4 +1,4 @@
-"""The audit: who asked for what, and what came of it."""
+"""The audit: who asked for what and what came of it, and what nodes did by themselves."""
 
 from __future__ import annotations
 
@@ -42,28 +42,39 @@ def audit_page(
                 cells=(
                     TableCell(text=reading.stamp(one.at, seconds=True)),
                     TableCell(text=one.act, strong=True),
-                    TableCell(text=one.subject, href=links.found(one.subject)),
+                    TableCell(text=one.subject, href=_where(one, links)),
                     TableCell(badge=_badge(one.result)),
-                    TableCell(text=one.who or "not told", after=one.role or ""),
+                    TableCell(text=one.who or ("–" if one.via == "node" else "not told"), after=one.role or ""),
                     TableCell(text=one.via),
-                    TableCell(text=one.note or "", wide=True, title=one.note),
+                    TableCell(text=one.note or "", long=True),
                 )
             )
             for one in entries
         ),
-        empty="No act is on record.",
+        empty="Nothing of it is on record.",
         stacked=True,
     )
     fields = (FormField(name="who", label="Who", value=who), FormField(name="subject", label="Subject", value=subject))
-    lead = "acts of people and programs, newest first; kept for a year"
+    lead = "what people, programs and nodes did, newest first; an act is kept for a year"
     return AuditListPage(
         title="Audit", lead=lead, tables=(table,), filters=fields, action=links.to("/audit"), older=older, newer=newer
     )
 
 
+def _where(one: AuditView, links: Links) -> str:
+    """Return where the subject is shown: a name that a caller gave may be a job, a run, a node or a lock."""
+    if one.via != "node":
+        return links.found(one.subject)
+    if one.act == "burial":
+        return links.node(one.before["session"])
+    return links.job(one.subject) if one.act == "pause" else links.run(one.subject)
+
+
 def _badge(result: str) -> Badge:
     if result == "outcome unknown":
         return Badge(tone="miss", icon="miss", word=result)
+    if result == "not taken over":
+        return Badge(tone="lost", icon="lost", word=result)
     good = result == "done"
     return Badge(tone="ok" if good else "fail", icon="ok" if good else "fail", word=result)
 

@@ -16,12 +16,13 @@ from solocron.service.pages.job import (
     band_of,
     durations_of,
     facts_of,
+    further_acts,
     job_acts,
     policies_of,
     state_of,
 )
 from solocron.service.pages.links import Links
-from solocron.service.pages.nodes import NodePage, node_badge, node_facts
+from solocron.service.pages.nodes import NodePage, earlier_table, holds_table, how_ended, node_badge, node_facts
 from solocron.service.pages.parts import Badge, Choices, ListEntry, TablePart, choose
 from solocron.service.pages.run import RunDetailPage, errors_of, run_acts, run_facts, run_window
 from solocron.service.pages.runs import runs_table
@@ -30,7 +31,7 @@ from solocron.service.pages.spans import SlotsSpan, shown_span
 from solocron.service.pages.story import story_of
 from solocron.service.pages.words import Reading, plural
 from solocron.stores.contract import Blocked
-from solocron.views import AuditView, JobView, NodeView, RunView, WhyView
+from solocron.views import AuditView, HoldView, JobView, NodeView, RunView, WhyView
 
 __all__ = ["job_page", "node_page", "run_page"]
 
@@ -85,6 +86,8 @@ def job_page(
         band=band_of(job, reading, skipped, aside),
         band_icon=band_icon(job),
         acts=job_acts(job, links, aside),
+        more=further_acts(job, links),
+        json=links.api(f"/jobs/{job.name}"),
         facts=facts_of(job, reading=reading, links=links, took=took, late=late, accounted=_accounted(fates, span)),
         slots=slots_part(
             fates,
@@ -155,6 +158,7 @@ def run_page(
         run=last.run,
         job=last.job,
         job_href=links.job(last.job),
+        json=links.api(f"/runs/{last.run}"),
         head=f"slot {reading.day(last.slot)}, {reading.time(last.slot)} in {reading.zone_name}",
         state=story.badge,
         acts=run_acts(last, links) if operates else (),
@@ -188,17 +192,23 @@ def run_page(
     )
 
 
-def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, links: Links) -> NodePage:
-    """Make the page of a node; `runs` are its last attempts, newest first."""
+def node_page(
+    node: NodeView,
+    *,
+    holds: Sequence[HoldView] = (),
+    runs: Sequence[RunView],
+    earlier: Sequence[NodeView] = (),
+    reading: Reading,
+    links: Links,
+) -> NodePage:
+    """Make the page of a node; `runs` are its last attempts, `earlier` the sessions before it, newest first."""
     window = _life_of(node, reading.now)
     lost = sum(run.status == "lost" for run in runs)
     band = ""
     if node.state in ("dead", "silent") or (node.state == "ended" and node.reason):
         since = reading.stamp(node.ended_at or node.expires_at, seconds=True)
-        known = f"buried by {node.buried_by}"
-        by = f", {known}" if node.buried_by and known not in (node.reason or "") else ""
         taken = f" {plural(lost, 'run')} of it {'was' if lost == 1 else 'were'} lost." if lost else ""
-        band = f"{node.state.capitalize()} since {since}: {node.reason or 'its lease ran out'}{by}.{taken}"
+        band = f"{node.state.capitalize()} since {since}: {how_ended(node) or 'its lease ran out'}.{taken}"
     return NodePage(
         name=node.node,
         state=node_badge(node, reading),
@@ -206,7 +216,9 @@ def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, link
         band=band,
         facts=node_facts(node, reading),
         lanes=by_node(nodes=[node], runs=runs, to_come=(), window=window, reading=reading, links=links),
+        holds=holds_table(holds, node, reading=reading, links=links),
         runs=runs_table(runs, reading=reading, links=links, with_job=True, empty="It ran nothing."),
+        earlier=earlier_table(earlier, node, reading=reading, links=links),
     )
 
 

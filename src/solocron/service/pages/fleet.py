@@ -82,6 +82,8 @@ class FleetPart:
     next: Markup | None
     choices: tuple[Choices, ...]
     zone: str
+    queued: bool = False
+    """True if a bar is a message that waits in a queue."""
     more: str = ""
     """How many lanes are left out."""
 
@@ -159,7 +161,8 @@ def by_node(
     live = sum(node.state == "live" for node in listed[:_MOST_LANES])
     for name, waiting in sorted(_queues(runs).items(), reverse=True):  # below the live nodes
         lanes.insert(live, Lane(name=name, bars=tuple(_bar(run, reading, links, _label) for run in waiting)))
-        labels.insert(live, (name, None, "", (("", f"queue, {plural(len(waiting), 'message')} not picked up"),), None))
+        words = f"queue, {plural(len(waiting), 'message')} {'waits' if len(waiting) == 1 else 'wait'}"
+        labels.insert(live, (name, links.runs(status="offered"), "", (("", words),), None))
     together = _columns(one for one in dense if one.node is None)
     if together:
         lanes.insert(0, Lane(name="all nodes", dense=together))
@@ -253,6 +256,7 @@ def _part(
         next=_next(to_come, window, reading),
         choices=choices,
         zone=reading.zone_name,
+        queued=any(run.carrier for run in runs),
         more="" if left_out <= 0 else f"{plural(left_out, head)} more, on the page of the {head}s",
     )
 

@@ -1,17 +1,13 @@
-"""Pages with a form: an act with its preview, explain, login; and the page of a problem."""
+"""Pages with a form: an act with its preview, login; and the page of a problem."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
-from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Column, FormField, TableCell, TablePart, TableRow
-from solocron.service.pages.words import Reading
+from solocron.service.pages.parts import FormField
 
-__all__ = ["ActPage", "ExplainPage", "LoginPage", "ProblemPage", "explain_page"]
+__all__ = ["ActPage", "LoginPage", "ProblemPage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,24 +28,6 @@ class ActPage:
     """`get` for a form that only asks for more before it can say what it would do."""
     button: str = ""
     """What the button says, if not the title."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainPage:
-    """An expression in words, with its next slots; no store is read."""
-
-    template: ClassVar[str] = "explain.html"
-    section: ClassVar[str] = "explain"
-    fields: tuple[FormField, ...]
-    words: str
-    problem: str
-    slots: TablePart | None
-    notes: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """The title of the page."""
-        return "Explain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,39 +56,3 @@ class ProblemPage:
     title: str
     detail: str
     request: str
-
-
-def explain_page(
-    *,
-    expression: str,
-    zone: str,
-    words: str,
-    slots: Sequence[datetime],
-    notes: Sequence[str],
-    problem: str,
-    reading: Reading,
-    links: Links,
-) -> ExplainPage:
-    """Make the page of an expression; `problem` says why it cannot be read."""
-    fields = (
-        FormField(
-            name="expression", label="Expression", value=expression, hint="for example 15 2 * * MON-FRI", required=True
-        ),
-        FormField(name="zone", label="Zone", value=zone, hint="for example Europe/Vienna"),
-    )
-    table = TablePart(
-        label="Next slots",
-        columns=(Column(title="local"), Column(title="UTC", narrow=False), Column(title="from now", right=True)),
-        rows=tuple(
-            TableRow(
-                cells=(
-                    TableCell(text=f"{slot:%a} {slot.day} {slot:%b %Y %H:%M}", strong=True),
-                    TableCell(text=f"{slot.astimezone(reading.now.tzinfo):%Y-%m-%d %H:%M}", mono=True),
-                    TableCell(text=reading.until(slot)),
-                )
-            )
-            for slot in slots
-        ),
-        empty="It has no slot in the future.",
-    )
-    return ExplainPage(fields=fields, words=words, problem=problem, slots=table if words else None, notes=tuple(notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 
 from solocron.service.pages.links import Links
@@ -70,6 +71,11 @@ class Frame:
     """Topics of the stream on which the page shows something."""
     streams: bool = True
     """False if there is no stream: the page asks again every few seconds."""
+
+    def command(self, *words: str) -> str:
+        """Return a command line that asks the same namespace; the store is that of the reader's environment."""
+        named = () if self.namespace in ("", "default") else ("--namespace", self.namespace)
+        return shlex.join(("solocron", *words, *named))
 
     @property
     def operates(self) -> bool:

@@ -17,9 +17,9 @@ from solocron.service.pages.links import Links
 from solocron.service.pages.parts import ActLink, Badge, Choices, Fact, ListEntry, TablePart, badge_of, tone_of
 from solocron.service.pages.slots import SlotsPart
 from solocron.service.pages.story import StoryPart
-from solocron.service.pages.words import Reading, number, plural, span
+from solocron.service.pages.words import Reading, number, plural, short_fence, span
 from solocron.stores.contract import Blocked
-from solocron.views import JobView, RunView
+from solocron.views import HoldView, JobView, RunView
 
 __all__ = [
     "DurationsPart",
@@ -28,6 +28,7 @@ __all__ = [
     "band_of",
     "durations_of",
     "facts_of",
+    "further_acts",
     "job_acts",
     "last_badge",
     "policies_of",
@@ -61,6 +62,10 @@ class JobDetailPage:
     """Why it does not run at present: a pause, a missing handler; empty if it does."""
     band_icon: str
     acts: tuple[ActLink, ...]
+    more: tuple[ActLink, ...]
+    """Acts that are asked for less often."""
+    json: str
+    """Address of the same job in the API."""
     facts: tuple[Fact, ...]
     slots: SlotsPart | None
     story: StoryPart | None
@@ -142,8 +147,12 @@ def job_acts(job: JobView, links: Links, aside: Blocked | None = None) -> tuple[
         ActLink(label="Run now", href=links.job(job.name, "trigger"), icon="run", dialog=True, key="t"),
         pause,
         ActLink(label="Backfill", href=links.job(job.name, "backfill"), icon="again", dialog=True),
-        ActLink(label="Rerun failed", href=links.job(job.name, "rerun"), dialog=True),
     )
+
+
+def further_acts(job: JobView, links: Links) -> tuple[ActLink, ...]:
+    """Return the acts on a job that are asked for less often."""
+    return (ActLink(label="Rerun failed", href=links.job(job.name, "rerun"), dialog=True),)
 
 
 def facts_of(
@@ -165,9 +174,9 @@ def facts_of(
     if job.running:
         run = job.running[0]
         more = f"{len(job.running) - 1} more · " if len(job.running) > 1 else ""
-        facts.append(
-            Fact(name="Held by", value=run.node or "–", under=f"{more}fence {run.fence}", href=links.run(run.run))
-        )
+        words, tone = _lease_of(run)
+        under = f"{more}{words} · fence {short_fence(run.fence)}"
+        facts.append(Fact(name="Held by", value=run.node or "–", under=under, tone=tone, href=links.run(run.run)))
     else:
         facts.append(Fact(name="Held by", value="no node", under=plural(job.waiting, "run") + " waiting"))
     if job.last_status and job.last_slot:
@@ -185,6 +194,14 @@ def facts_of(
         tone = "" if have == due else "fail"
         facts.append(Fact(name="Accounted for", value=f"{number(have)} of {number(due)}", under=more, tone=tone))
     return tuple(facts)
+
+
+def _lease_of(hold: HoldView) -> tuple[str, str]:
+    """Return what is left of the lease under which a run is held, in words, and their tone."""
+    left = hold.lease_left_s
+    if left is None:
+        return "its lease is over, it is taken over next", "lost"
+    return (f"lease left {span(left)}", "") if left > 0 else (f"lease over since {span(-left)}", "miss")
 
 
 def _pair(name: str, pair: tuple[float, float] | None, more: str) -> Fact:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from markupsafe import Markup
 
 from solocron.service.draw.bars import draw_strip
-from solocron.service.pages.job import last_badge, state_of
+from solocron.service.pages.job import job_acts, last_badge, state_of
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Column, FormField, TableCell, TablePart, TableRow
 from solocron.service.pages.slots import SlotFate, kind_of, said
@@ -63,7 +63,7 @@ def jobs_table(
             Column(title="held by", narrow=False),
             Column(title="schedule", narrow=False),
         ),
-        rows=tuple(_row(job, strips.get(job.name, ()), reading, links) for job in jobs),
+        rows=tuple(_row(job, strips.get(job.name, ()), reading, links, acts=picks) for job in jobs),
         empty=empty,
         cards=True,
         picks=picks,
@@ -77,7 +77,7 @@ def _strip(strip: tuple[SlotFate, ...], zone: tzinfo, today: date) -> Markup:
     return draw_strip([(kind_of(fate), said(fate, reading)) for fate in strip])
 
 
-def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links) -> TableRow:
+def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links, *, acts: bool) -> TableRow:
     if job.next is not None:
         following = TableCell(text=reading.until(job.next), until=job.next.isoformat(), after=reading.stamp(job.next))
     elif job.paused is not None:
@@ -105,4 +105,5 @@ def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links
             TableCell(text=job.schedule, wide=True, title=job.schedule),
         ),
         pick=job.name,
+        keys=tuple((one.key, one.href) for one in job_acts(job, links) if one.key) if acts else (),
     )

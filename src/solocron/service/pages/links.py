@@ -26,6 +26,10 @@ class Links:
         asked = urlencode({name: value for name, value in given.items() if value not in (None, "", ())}, doseq=True)
         return f"{self.base}{path}" + (f"?{asked}" if asked else "")
 
+    def api(self, path: str) -> str:
+        """Return where the API tells the same as a page."""
+        return f"{self.base}/api/v1{quote(path, safe='/@:.-_')}"
+
     def static(self, file: str) -> str:
         """Return the address of a static file, which changes with its content."""
         return f"{self.base}/static/{self.static_hash}/{file}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from solocron.clock import from_us
 from solocron.model.change import Kind
+from solocron.service.pages.alarms import NOT_SUCCEEDED, alarm_entry
 from solocron.service.pages.fleet import SKEW
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import ActLink, ListEntry
@@ -31,15 +32,19 @@ def looks_of(
 ) -> tuple[ListEntry, ...]:
     """Return at most eight entries; a job that has an entry of its own is not told again by its alarm."""
     found = [(0, _pool(pool, count, links)) for pool, count in sorted(unserved.items())]
-    told = set()
+    told = set[str]()
     for job in jobs:
-        if job.pool in unserved and job.orphaned and not job.failures:
-            continue  # the entry of its pool tells it
+        if job.name in told or (job.pool in unserved and job.orphaned and not job.failures):
+            continue  # it is told as failing, or by the entry of its pool
         entry = _job(job, reading, links, operates)
         if entry is not None:
             told.add(job.name)
             found.append(entry)
-    found += [(2, _alarm(one, reading, links)) for one in alarms if one.counts and one.subject not in told]
+    found += [
+        (2, alarm_entry(one, reading, links, operates=operates))
+        for one in alarms
+        if one.counts and one.subject not in told
+    ]
     found += [(3, aside_entry(one, reading, links, operates)) for one in aside]
     found += [entry for node in nodes if (entry := _node(node, reading, links))]
     if len({node.zone_data for node in nodes if node.state == "live"}) > 1:
@@ -83,11 +88,11 @@ def _job(job: JobView, reading: Reading, links: Links, operates: bool) -> tuple[
         )
     if job.failures:
         pause = ActLink(label="Pause", href=links.job(job.name, "pause"), dialog=True)
-        see = ActLink(label="See the error", href=links.job(job.name, status="failed"))
+        see = ActLink(label="See the error", href=links.runs(job=job.name, status=NOT_SUCCEEDED))
         return 1, ListEntry(
             title=job.name,
             about=f"fails, last at {reading.stamp(job.last_slot)}" if job.last_slot else "fails",
-            words=f"{plural(job.failures, 'slot')} in a row, all attempts used:",
+            words=f"{f'{job.failures} slots in a row' if job.failures > 1 else 'its last slot'}, all attempts used:",
             code=(job.last_error or "no error on record").strip().rpartition("\n")[2],
             tone="fail",
             icon="fail",
@@ -126,17 +131,6 @@ def aside_entry(one: Blocked, reading: Reading, links: Links, operates: bool) ->
         icon="warn",
         href=links.job(one.name) if one.kind is Kind.JOB else None,
         acts=(again,) if operates else (),
-    )
-
-
-def _alarm(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
-    return ListEntry(
-        title=alarm.subject or alarm.kind,
-        about=f"{alarm.kind.replace('_', ' ')} since {reading.stamp(alarm.since)}",
-        words=alarm.detail,
-        tone="miss",
-        icon="miss",
-        acts=(ActLink(label="Alarms", href=links.to("/alarms")),),
     )
 
 

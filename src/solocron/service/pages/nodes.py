@@ -10,11 +10,15 @@ from typing import ClassVar
 from solocron.service.draw.bars import draw_lease
 from solocron.service.pages.fleet import SKEW, FleetPart, lease_left, shown_skew
 from solocron.service.pages.links import Links
+from solocron.service.pages.overview import held_for, progress_of
 from solocron.service.pages.parts import Badge, Choices, Column, Fact, TableCell, TablePart, TableRow
-from solocron.service.pages.words import Reading, plural, span
-from solocron.views import NodeView
+from solocron.service.pages.words import Reading, plural, short_fence, span
+from solocron.views import HoldView, NodeView
 
-__all__ = ["NodePage", "NodesPage", "node_badge", "node_facts", "nodes_table", "unserved_words"]
+__all__ = [
+    *("NodePage", "NodesPage", "earlier_table", "holds_table", "how_ended", "node_badge", "node_facts", "nodes_table"),
+    "unserved_words",
+]
 
 _STATES = {"live": ("ok", "ok"), "silent": ("miss", "clock"), "dead": ("lost", "lost"), "ended": ("skip", "skip")}
 
@@ -38,7 +42,7 @@ class NodesPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePage:
-    """One node: its facts, its lane, its last attempts."""
+    """One node: its facts, its lane, what it holds, its last attempts, the sessions before it."""
 
     template: ClassVar[str] = "node.html"
     section: ClassVar[str] = "nodes"
@@ -48,7 +52,9 @@ class NodePage:
     band: str
     facts: tuple[Fact, ...]
     lanes: FleetPart
+    holds: TablePart
     runs: TablePart
+    earlier: TablePart
 
     @property
     def title(self) -> str:
@@ -136,6 +142,71 @@ def _row(node: NodeView, usual: Mapping[str, object], reading: Reading, links: L
             TableCell(text=reading.stamp(node.ended_at or node.started_at) if over else reading.stamp(node.started_at)),
         )
     )
+
+
+def holds_table(holds: Sequence[HoldView], node: NodeView, *, reading: Reading, links: Links) -> TablePart:
+    """Make the table of what a node holds at present; a takeover leaves it with none."""
+    columns = (
+        *(Column(title="job"), Column(title="slot"), Column(title="attempt", right=True, narrow=False)),
+        *(Column(title="fence", narrow=False), Column(title="for", right=True)),
+        *(Column(title="deadline", narrow=False), Column(title="progress", narrow=False)),
+    )
+    rows = tuple(
+        TableRow(
+            cells=(
+                TableCell(text=hold.job, href=links.run(hold.run), strong=True),
+                TableCell(text=reading.stamp(hold.slot)),
+                TableCell(text=str(hold.attempt), tone="lost" if hold.attempt > 1 else ""),
+                TableCell(text=short_fence(hold.fence), title=str(hold.fence), mono=True),
+                held_for(hold, reading),
+                TableCell(text=reading.stamp(hold.deadline, seconds=True) if hold.deadline else "none"),
+                progress_of(hold),
+            )
+        )
+        for hold in holds
+    )
+    over = node.state in ("dead", "ended")
+    empty = "Its session is over: it holds nothing." if over else "It holds nothing right now."
+    return TablePart(label="Holds", columns=columns, rows=rows, empty=empty)
+
+
+def earlier_table(nodes: Sequence[NodeView], node: NodeView, *, reading: Reading, links: Links) -> TablePart:
+    """Make the table of the sessions that began before this one on the same host."""
+
+    def ended(one: NodeView) -> str:
+        return "now" if one.ended_at is None else reading.stamp(one.ended_at)
+
+    columns = (
+        *(Column(title="node"), Column(title="state"), Column(title="from, to")),
+        *(Column(title="lasted", right=True), Column(title="release", narrow=False)),
+        *(Column(title="pid", right=True, narrow=False), Column(title="how it ended")),
+    )
+    rows = tuple(
+        TableRow(
+            cells=(
+                TableCell(text=one.node, href=links.node(one.session), strong=True),
+                TableCell(badge=node_badge(one, reading)),
+                TableCell(text=f"{reading.stamp(one.started_at)} to {ended(one)}"),
+                TableCell(text=span((one.ended_at or reading.now) - one.started_at)),
+                TableCell(text=one.version, after="" if one.revision is None else f"revision {one.revision}"),
+                TableCell(text=str(one.pid)),
+                TableCell(text=how_ended(one), long=True),
+            )
+        )
+        for one in nodes
+    )
+    empty = f"No other session of {node.host} is on record in the week before this one."
+    return TablePart(label="Sessions before it", columns=columns, rows=rows, empty=empty, stacked=True)
+
+
+def how_ended(node: NodeView) -> str:
+    """Return why a session is over and which node found it dead; empty while it lives."""
+    if node.ended_at is None:
+        return ""
+    if node.buried_by is None:
+        return node.reason or "it closed its session"
+    told = node.reason or "its lease ran out"
+    return told if f"buried by {node.buried_by}" in told else f"{told}, buried by {node.buried_by}"
 
 
 def node_facts(node: NodeView, reading: Reading) -> tuple[Fact, ...]:

@@ -28,6 +28,7 @@ __all__ = [
     "Sums",
     "accounting_of",
     "arguments_of",
+    "held_for",
     "next_of",
     "overview_page",
     "places_of",
@@ -245,7 +246,7 @@ def running_of(runs: Sequence[RunView], reading: Reading, links: Links) -> Table
                     TableCell(text=str(run.attempt), tone="lost" if run.attempt > 1 else ""),
                     TableCell(text=run.node or "", href=links.nodes(q=run.node)),
                     TableCell(text=short_fence(run.fence), title=str(run.fence), mono=True),
-                    _for(run, reading),
+                    held_for(run, reading),
                     progress_of(run),
                 )
             )
@@ -266,7 +267,8 @@ def progress_of(run: RunView) -> TableCell:
     return TableCell(text=str(note), wide=True) if note else TableCell(text="not told", tone="skip")
 
 
-def _for(run: RunView, reading: Reading) -> TableCell:
+def held_for(run: RunView, reading: Reading) -> TableCell:
+    """Return for how long an attempt is held; past its deadline it stands out."""
     if run.claimed_at is None:
         return TableCell(text="–")
     past = run.deadline is not None and run.deadline <= reading.now

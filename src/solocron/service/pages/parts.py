@@ -107,6 +107,8 @@ class TableRow:
     follows: bool = False
     pick: str | None = None
     """The name that a selection of this row sends."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """Keys that open a dialog while the focus is in the row, each with the address of its act."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ def rows_of(table: TablePart) -> Markup:
     """Return every row of a table."""
     parts: list[str] = []
     for row in table.rows:
-        parts.append(f'<tr class="{"sel" if row.chosen else ""}{" follow" if row.follows else ""}">')
+        keys = "".join(f' data-{text(key)}="{text(href)}"' for key, href in row.keys)
+        parts.append(f'<tr class="{"sel" if row.chosen else ""}{" follow" if row.follows else ""}"{keys}>')
         if table.picks:
             pick = text(row.pick or "")
             parts.append(

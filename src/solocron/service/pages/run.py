@@ -36,6 +36,8 @@ class RunDetailPage:
     run: str
     job: str
     job_href: str
+    json: str
+    """Address of the same run in the API."""
     head: str
     state: Badge
     acts: tuple[ActLink, ...]

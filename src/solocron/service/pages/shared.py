@@ -101,7 +101,7 @@ def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, ope
                 Column(title="until", narrow=False),
                 Column(title="fence", narrow=False),
                 Column(title="waiting", right=True),
-                Column(title=""),
+                Column(title="", right=True),
             ),
         ),
         rows=tuple(
@@ -128,6 +128,7 @@ def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, ope
             for lock in locks
         ),
         empty="No lock was ever taken here.",
+        stacked=True,
     )
     forced = TablePart(
         label="Released by force",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
-__all__ = ["Reading", "number", "plural", "short_fence", "span"]
+__all__ = ["Reading", "instants_of", "number", "plural", "short_fence", "span"]
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -49,6 +49,11 @@ def short_fence(fence: int) -> str:
 _INSTANT = re.compile(r"(?<![@\w])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
+def instants_of(sentence: str) -> list[datetime]:
+    """Return the instants that a sentence of the record names, in its order."""
+    return [datetime.fromisoformat(found[0]) for found in _INSTANT.finditer(sentence)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """The zone in which a page tells times, and the store's present."""
@@ -56,6 +61,11 @@ class Reading:
     now: datetime
     zone: tzinfo
     zone_name: str
+
+    @property
+    def shift_ms(self) -> int:
+        """How far the clocks of the zone are from UTC at present, in milliseconds: the script goes on from there."""
+        return round((self.local(self.now).utcoffset() or timedelta()).total_seconds() * 1_000)
 
     def local(self, at: datetime) -> datetime:
         """Return the instant in the zone of the page."""

@@ -31,17 +31,8 @@ function span(seconds) {
 function tick() {
   const clock = document.getElementById("clock");
   if (clock) {
-    // The zone of the page is the server's: its text gives the offset, the clock only goes on.
-    const shift = Number(clock.dataset.shift ?? NaN);
-    if (Number.isNaN(shift)) {
-      const [h, m, s] = clock.textContent.split(":").map(Number);
-      const said = new Date(clock.dateTime);
-      const day = 86400e3;
-      const utc = said.getUTCHours() * 3600e3 + said.getUTCMinutes() * 60e3 + said.getUTCSeconds() * 1e3;
-      clock.dataset.shift = String((((h * 3600 + m * 60 + s) * 1e3 - utc) % day + day) % day);
-    } else {
-      clock.textContent = new Date(now() + shift).toISOString().slice(11, 19);
-    }
+    // The zone of the page is the server's, which says how far it is from UTC.
+    clock.textContent = new Date(now() + Number(clock.dataset.shift)).toISOString().slice(11, 19);
   }
   for (const one of document.querySelectorAll("time[data-ticks]")) {
     const away = (Date.parse(one.dateTime) - now()) / 1000;
@@ -63,6 +54,7 @@ function say(words, stale = false) {
   if (!place || place.lastElementChild.textContent === words) return;
   place.lastElementChild.textContent = words;
   place.classList.toggle("stale", stale);
+  document.getElementById("retry").hidden = !stale;
 }
 
 // The page stays as it was when the store last answered; only this line comes and goes.
@@ -178,6 +170,12 @@ function ask() {
   }, state.failures > 3 ? 15000 : 5000);
 }
 
+document.getElementById("retry")?.addEventListener("click", () => {
+  say("asks now", true);
+  listen();
+  refresh();
+});
+
 let hidden = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hidden);
@@ -211,6 +209,7 @@ async function openAct(href) {
 }
 
 document.addEventListener("click", (event) => {
+  shut(event.target);
   if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   const link = event.target.closest?.("a");
   if (link?.matches("[data-dialog]")) {
@@ -294,19 +293,25 @@ const store = (name, value) => {
 const places = { o: "/", j: "/jobs", r: "/runs", n: "/nodes", a: "/alarms", d: "/doctor" };
 let going = 0;
 
+const row = () => document.activeElement?.closest("table.data tbody tr");
 function mark(move) {
-  const rows = [...document.querySelectorAll("table.data tbody tr")];
-  if (!rows.length) return;
-  const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
-  const next = rows[Math.min(rows.length - 1, Math.max(0, at + move))];
-  for (const row of rows) row.removeAttribute("aria-selected");
-  next.setAttribute("aria-selected", "true");
-  next.querySelector("a")?.focus();
+  const rows = [...document.querySelectorAll("table.data tbody tr")].filter((one) => one.querySelector("a"));
+  rows[Math.min(rows.length - 1, Math.max(0, rows.indexOf(row()) + move))]?.querySelector("a").focus();
+}
+
+function shut(keep) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (menu.contains(keep)) continue;
+    if (menu.contains(document.activeElement)) menu.firstElementChild.focus();
+    menu.open = false;
+  }
 }
 
 document.addEventListener("keydown", (event) => {
   const at = event.target;
-  const typing = at.matches?.("input, textarea, select, [contenteditable]");
+  const typing = at.matches?.("input:not([type=checkbox]), textarea, select");
+  const asking = document.querySelector("dialog[open]");
+  if (event.key === "Escape" && !asking) shut();
   if (event.key.startsWith("Arrow") && at.matches?.("a.cell, .lane a")) {
     const next = step(at, event.key);
     if (next) {
@@ -323,8 +328,9 @@ document.addEventListener("keydown", (event) => {
   }
   if (stored("solocron-keys") === "off" || event.altKey || event.metaKey) return;
   if (event.ctrlKey && event.key !== "k") return;
-  if (document.querySelector("dialog[open]")) return;
+  if (asking) return;
   const opens = document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
+  const act = row()?.dataset[event.key];
   if (going && places[event.key] !== undefined) {
     location.href = base + places[event.key];
   } else if (event.key === "/" || event.ctrlKey) {
@@ -336,9 +342,9 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "j" || event.key === "k") {
     mark(event.key === "j" ? 1 : -1);
   } else if (event.key === "x") {
-    document.querySelector("tr[aria-selected] td.pick input")?.click();
+    row()?.querySelector("td.pick input")?.click();
   } else if (event.key === "o") {
-    document.querySelector("tr[aria-selected] a")?.click();
+    row()?.querySelector("a").click();
   } else if (event.key === "z") {
     turnZone();
   } else if (event.key === "l") {
@@ -351,6 +357,8 @@ document.addEventListener("keydown", (event) => {
     showKeys();
   } else if (event.key === ".") {
     turnTheme();
+  } else if (act) {
+    openAct(act);
   } else if (opens) {
     opens.click();
   } else {
@@ -385,10 +393,23 @@ function turnZone() {
   const at = ways.findIndex((way) => way.getAttribute("aria-current"));
   ways[(at + 1) % ways.length]?.click();
 }
-for (const menu of document.querySelectorAll("details.menu")) {
-  document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
-  menu.addEventListener("keydown", (event) => event.key === "Escape" && (menu.open = false));
-}
+
+// --- copying: its buttons are there where the browser lets a page write to the clipboard
+
+const copies = document.documentElement.classList;
+if (navigator.clipboard) copies.add("copies");
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("button.copy");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.value || button.parentElement.querySelector("pre").textContent);
+    const said = (button.dataset.said ??= button.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = said), 1500);
+  } catch {
+    copies.remove("copies");
+  }
+});
 
 // --- selection, and what was just done
 

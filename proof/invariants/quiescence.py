@@ -46,13 +46,9 @@ def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
     database = checker.world.database
     long_ago = database.clock() - round(patience * SECOND)
     for job in database.jobs.values():
-        if job.waiting and job.paused is None and job.definition.enabled and not checker.world.is_orphaned(job):
-            # What is paced takes its time.
-            ready = [waiting_run.ready_at for waiting_run in job.waiting_runs] + [
-                s.first for s in job.waiting_ranges if s.pace is None
-            ]
-            if ready and (oldest := min(ready)) < long_ago:
-                raise Violation("I5", f"{job.name} owes a run since {iso(oldest)}")
+        oldest = checker.world.waits_since(job)
+        if oldest is not None and oldest < long_ago:
+            raise Violation("I5", f"{job.name} owes a run since {iso(oldest)}")
 
 
 def i5_every_slot_is_accounted_for(checker: Checker, _: float) -> None:

@@ -158,10 +158,25 @@ class World(SimFleet):
         return not any(task.name.endswith((hold.run, RUN_NOW)) for task in bodies)
 
     def backlog(self) -> int:
-        """Return how many runs wait, of jobs that have been due for more than a lease and that some node can run."""
+        """Return how many runs wait, of jobs that are late by more than a lease and that some node can run.
+
+        What is due does not tell it: a job that is busy is due with its next slot, however long its queue is.
+        """
         since = self.database.clock() - round(self.options.lease * SECOND)
-        jobs = [job for job in self.database.jobs.values() if job.due_at is not None and job.due_at < since]
-        return sum(job.waiting for job in jobs if job.paused is None and not self.is_orphaned(job))
+        late = [
+            job
+            for job in self.database.jobs.values()
+            if any(at is not None and at < since for at in (job.due_at, self.waits_since(job)))
+        ]
+        return sum(job.waiting for job in late if job.paused is None and not self.is_orphaned(job))
+
+    def waits_since(self, job: Job) -> int | None:
+        """Return since when the oldest run waits that is kept back by nothing but the runs before it; None if none."""
+        if job.paused is not None or not job.definition.enabled or self.is_orphaned(job):
+            return None
+        # What is paced takes its time.
+        ranges = [waiting_range.first for waiting_range in job.waiting_ranges if waiting_range.pace is None]
+        return min([*(waiting_run.ready_at for waiting_run in job.waiting_runs), *ranges], default=None)
 
     def is_orphaned(self, job: Job) -> bool:
         """Return whether no running code has its handler, or no code can read it."""

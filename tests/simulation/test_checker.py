@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +11,18 @@ import pytest
 
 from proof.invariants.checker import Violation
 from proof.invariants.policies import i5_no_backfill_vanishes
+from proof.invariants.quiescence import i5_nothing_is_left_lying
 from proof.oracles.slots import Even, fate_through
+from proof.simulator.options import Options
+from proof.simulator.world import World, simulate
+from proof.workloads.broker import Broker
+from proof.workloads.jobs import Plan, Workload, policies
 from solocron.clock import SECOND
+from solocron.dispatch.carrier import Message
 from solocron.model.documents.job import Pause, WaitingRange, WaitingRun
 from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Origin
-from solocron.testing.conformance.kit import job
+from solocron.testing.conformance.kit import hold, job
 
 
 def test_a_pause_of_many_covers_what_follows_the_jobs_own_pause() -> None:
@@ -49,3 +56,80 @@ def test_a_backfilled_slot_that_begins_leaves_its_range() -> None:
     with pytest.raises(Violation, match="I5"):
         i5_no_backfill_vanishes(None, handed_over("j@2#0", left=7))  # type: ignore[arg-type]
     i5_no_backfill_vanishes(None, handed_over("j@2#0", left=6))  # type: ignore[arg-type]
+
+
+# --- how long a world is left alone before it is judged
+
+
+LEASE, LATE = 3.0, 20 * SECOND
+"""Seconds, and microseconds that are more than the judge allows at this lease."""
+
+
+def queue(*, busy: bool, waits: int = LATE, pace: int | None = None, **more: Any) -> World:
+    """A world in which one job has five slots in its queue, the first of them for `waits` microseconds."""
+    world = World(Options(seed=1, nodes=1, jobs=2, lease=LEASE))
+    now = world.database.clock()
+    slots = WaitingRange(first=now - waits, last=now - SECOND, count=5, origin=Origin.SCHEDULE, pace=pace)
+    active = (hold("j@1", "s"),) if busy else ()
+    due = now + SECOND if busy else now - waits  # a job that is busy is due with its next slot
+    world.database.put(job("j", due_at=due, active=active, waiting_ranges=(slots,), **more))
+    return world
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_queue_is_a_backlog_whether_or_not_its_job_is_busy(busy: bool) -> None:
+    """Else the world is judged as soon as one look happens to find the job busy, with its queue half worked off."""
+    world = queue(busy=busy)
+    assert world.backlog() == 5
+    with pytest.raises(Violation, match="I5: j owes a run"):
+        i5_nothing_is_left_lying(world.checker, 4 * LEASE + 1)
+
+
+@pytest.mark.parametrize(
+    "kept_back",
+    [{"waits": 2 * SECOND}, {"paused": Pause(at=1)}, {"pace": 10 * SECOND}],
+    ids=["young", "paused", "paced"],
+)
+def test_what_may_wait_is_not_a_backlog(kept_back: dict[str, Any]) -> None:
+    world = queue(busy=True, **kept_back)
+    assert world.backlog() == 0
+    i5_nothing_is_left_lying(world.checker, 4 * LEASE + 1)
+
+
+def overrun(monkeypatch: pytest.MonkeyPatch) -> Options:
+    """A world with a job behind its broker whose slots come faster under fire than they can run, and all wait."""
+    drawn = Workload.__init__
+
+    def init(workload: Workload, options: Options, dice: Random) -> None:
+        drawn(workload, options, dice)
+        plain = policies(LEASE, Random(1), stoppable=False) | {"limit": None, "shards": None, "pause_after": None}
+        plain |= {"overlap": "queue-all", "catch_up": "all", "start_within": None, "retries": 0}
+        workload.plans = [
+            Plan(number, 1.0 if number == 1 else 60.0, None, longest=3 * LEASE, stoppable=False, policies=plain)
+            for number in range(3)
+        ]
+
+    monkeypatch.setattr(Workload, "__init__", init)
+    return Options(seed=0, nodes=2, jobs=2, lease=LEASE, hours=0.03, delay=0.05, broker=20.0)
+
+
+@pytest.mark.invariant("I5: no slot is lost")
+def test_a_queue_that_gets_shorter_is_not_left_lying(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed 988: 150 slots waited when the faults ended; it was judged while 20 still did, fewer each second."""
+    report = simulate(overrun(monkeypatch))
+    assert report.violation is None
+    assert report.checked["i5_nothing_is_left_lying"] == 1
+
+
+@pytest.mark.invariant("I5: no slot is lost")
+def test_a_queue_that_does_not_get_shorter_is_left_lying(monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver = Broker._deliver
+
+    def unless_calm(broker: Broker, message: Message) -> None:
+        if not broker._world.calm:
+            deliver(broker, message)
+
+    monkeypatch.setattr(Broker, "_deliver", unless_calm)
+    report = simulate(overrun(monkeypatch))
+    assert report.violation is not None
+    assert report.violation.startswith("I5: job-1 owes a run since")

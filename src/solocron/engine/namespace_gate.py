@@ -106,6 +106,24 @@ class NamespaceGate:
         former = self._holder.former.get(session)
         return Gate(0 if former is None else former.beats, (f"{Openness.OPEN} {self.epoch}",))
 
+    def stands_open(self, gate: Gate, session: str) -> bool:
+        """Return whether the gate is open, so that what the store declined before can be believed.
+
+        Reads suffice, in this order. If the store had gone back by then, its server is another one, or the session is
+        older than the gate until this node lifts it, which it does after a new epoch was written.
+        """
+        store = self._context.store
+        try:
+            own = store.read(Named(Kind.SESSION, (session,)))
+            found = store.read(Named(Kind.NAMESPACE, (NAME,)))
+            identity = store.identity()
+        except StoreUnavailable:
+            return False
+        known = model.read(found[0]) if found else None
+        if known is None or not own or not isinstance(own[0], Session) or own[0].beats < gate.beats:
+            return False
+        return f"{known.gate} ".startswith(gate.openings(identity))
+
     def wrote(self, kind: Kind, name: str, doc: object) -> None:
         """Remember a lock, a key or steps that the store acknowledged: they are put back if the store goes back.
 

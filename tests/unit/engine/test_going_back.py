@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from solocron import Run, every
+from solocron import Backoff, Run, every
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Namespace, Openness
@@ -300,6 +300,40 @@ def test_locks_keys_and_steps_are_put_back(kind: Kind) -> None:
     cluster.run("25s")
     assert seen == {Kind.STEP: [1, 1], Kind.KEY: [True, False], Kind.LOCK: ["held", "held"]}[kind]
     assert twice(cluster) == []
+
+
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+@pytest.mark.parametrize(("kind", "attempt"), [(Kind.STEP, 1), (Kind.STEP, 2), (Kind.KEY, 1)])
+def test_a_body_that_ends_its_work_before_the_loss_is_noticed_is_not_refused(kind: Kind, attempt: int) -> None:
+    """The store lacks what the attempt has entered, or has what an earlier one did.
+
+    A refusal writes nothing, so no commit has tested the gate. The body was told that another node had taken over, and
+    the next attempt did the work again.
+    """
+    worked: list[int] = []
+
+    def work(run: Run) -> None:
+        worked.append(run.attempt)
+        if run.attempt < attempt:
+            raise ValueError("once more")
+        if run.attempt == attempt:
+            cluster.fleet.database.go_back(2, failover=True)
+            cluster.sleep("100ms")
+
+    @every("10m", name="job", retries=2, backoff=Backoff(first="10s"))
+    def body(run: Run) -> None:
+        if kind is Kind.STEP:
+            run.step("charge").call(work, run)
+        else:
+            with run.once("charge", on_uncertain="repeat") as claim:
+                if claim:
+                    work(run)
+
+    cluster = living(body, nodes=1)
+    cluster.run("12m")
+    assert worked == list(range(1, attempt + 1))
+    assert str(cluster.runs("job")[-1].status) == "succeeded"
+    assert cluster.events["store went back"] == 1
 
 
 def kept(cluster: Cluster, kind: Kind) -> list[str]:

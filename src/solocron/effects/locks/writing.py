@@ -33,6 +33,7 @@ class Ward(Protocol):
     """A process's knowledge of the store going back in time: when nothing may be taken, and what to put back."""
 
     def gate(self) -> Gate: ...
+    def stands_open(self, gate: Gate, session: str) -> bool: ...
     def wrote(self, kind: Kind, name: str, doc: object) -> None: ...
 
 
@@ -67,7 +68,8 @@ def write(
 
     With `ward`, what was written is remembered, and under a session nothing is written while the store is checked.
 
-    With `check`, an unavailable store is tried until `check` raises; else a few times if `stubborn`.
+    With `check`, an unavailable store is tried until `check` raises; else a few times if `stubborn`. With `check` and
+    `ward`, so is a store that went back and declines because it lacks what this process wrote.
     """
 
     def again(tries: int, applied: Applied | None, error: StoreUnavailable | None) -> bool:
@@ -84,7 +86,17 @@ def write(
         return True
 
     gate = ward.gate if ward is not None and session is not None else None
-    applied = update_until_known(store, Named(kind, (name,)), change, session=session, gate=gate, again=again)
+    refused = 0
+    while True:
+        # The gate of before the request: a later one may be of an epoch in which the document has been put back.
+        asked = None if gate is None or check is None else gate()
+        applied = update_until_known(store, Named(kind, (name,)), change, session=session, gate=gate, again=again)
+        if ward is None or session is None or asked is None or not _is_declined(applied):
+            break
+        if ward.stands_open(asked, session):  # a declined change is not written: no commit has tested the gate
+            break
+        refused += 1
+        again(refused, applied, None)
     if applied.shut:
         raise _not_done(kind, name, "the store went back, and is being checked")
     (result,) = applied.results
@@ -97,6 +109,10 @@ def write(
     if result.verdict is Verdict.CONTENDED:
         raise _not_done(kind, name, "others keep changing it")
     return result, applied.now
+
+
+def _is_declined(applied: Applied) -> bool:
+    return any(result.verdict is Verdict.DECLINED for result in applied.results)
 
 
 def _not_done(kind: Kind, name: str, trouble: str) -> StoreUnavailable:

@@ -153,8 +153,13 @@ class GoingBack:
         written, and of what is lost when the namespace is closed, nothing is promised.
         """
         now = self._world.kernel.now
-        losses = [loss for loss in self.losses if since <= loss.at <= now]
-        if not all((loss.failover or loss.all_noticed) and self._reaches(process, loss.at, now) for loss in losses):
+        reached = all(self._reaches(process, loss.at, now) for loss in self.losses if since <= loss.at <= now)
+        return reached and self.is_noticed(since)
+
+    def is_noticed(self, since: float) -> bool:
+        """Whether it is promised that nodes notice each loss since a time, and none of them closed the namespace."""
+        losses = [loss for loss in self.losses if loss.at >= since]
+        if not all(loss.failover or loss.all_noticed for loss in losses):
             return False
         return not losses or not any(since <= at for at in self._closings)
 

@@ -208,6 +208,16 @@ def _g23(bites: Bites) -> Patches:
     return [(Restore, "_stopped_at", never)]
 
 
+def _g24(bites: Bites) -> Patches:
+    real = NamespaceGate.stands_open
+
+    def believed(self: NamespaceGate, gate: Gate, session: str) -> bool:
+        bites(not real(self, gate, session))
+        return True
+
+    return [(NamespaceGate, "stands_open", believed)]
+
+
 def _x82(bites: Bites) -> Patches:
     real = Reconciler._can_be_new
 
@@ -287,5 +297,7 @@ MUTANTS = [
            Check(going_back.test_a_session_that_another_node_pruned_is_no_sign, by="I14")),
     Mutant("G-23", "restored moves to the store's time although nodes had come further", "I22", _g23,
            Check(lease_protocol.test_nor_is_what_lies_ahead_of_a_clock_that_stepped_back_meanwhile, by="I22")),
+    Mutant("G-24", "a body believes a store that went back and refuses its step", "I17", _g24,
+           Worlds({"failover": 6.0, "effects": 3, "jobs": 1})),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from proof.invariants.checker import Violation
 from proof.workloads.ledger import _writer as write_lines
 from solocron.clock import SECOND
 from solocron.effects.locks.held import HELD, Held
-from solocron.errors import RunStopped, SolocronError
+from solocron.errors import RunStopped, SolocronError, StaleFence
 from solocron.jobs.decorators import every
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.key import Stand, stand_of
@@ -46,6 +46,8 @@ class Effects:
         """Counts of what bodies did, and of checks."""
         self._saved: dict[tuple[str, str], tuple[int, Process, float]] = {}
         """The fence under which each step was saved, by which process, and when."""
+        self._acknowledged: set[tuple[str, str, str]] = set()
+        """Steps whose results bodies were given: run, step, and the name of the body's process."""
         self._done: dict[str, list[tuple[Process, float]]] = {}
         """Each key's effect: in which process it happened, and since when that process wanted the key."""
         self._inside: dict[str, list[tuple[Held, Process, float]]] = {}
@@ -85,8 +87,14 @@ class Effects:
         def body(run: Any) -> None:
             line = write_lines(world, process, run, stoppable=False)
             line("start")
+            entered = world.kernel.now
             for step in STEPS:
-                run.step(step).call(carry_out, step, run)
+                try:
+                    run.step(step).call(carry_out, step, run)
+                except StaleFence:
+                    world.guarded(lambda: self._refused(run.id, run.fence, entered))
+                    raise
+                self._acknowledged.add((run.id, step, process.name))
             key = f"{run.key}/effect"
             asked = world.kernel.now
             with run.once(key, on_uncertain="repeat" if self._may_repeat(key) else "skip") as claim:
@@ -134,11 +142,25 @@ class Effects:
         return self._world.going_back.is_kept(process, since)
 
     def _executed(self, run: str, step: str, fence: int) -> None:
-        """I17: what is saved is not carried out again by the same or a later attempt."""
+        """I17: what is saved is not carried out again by the same or a later attempt.
+
+        A process puts back what the store acknowledged: of a save whose reply was lost it does not know.
+        """
         self.did["step"] += 1
         saved = self._saved.get((run, step))
-        if saved is not None and saved[0] <= fence and self._is_promised(*saved[1:]):
-            raise Violation("I17", f"{run} step {step} was saved under {saved[0]} and carried out again under {fence}")
+        if saved is None or saved[0] > fence or not self._is_promised(*saved[1:]):
+            return
+        _, process, at = saved
+        if self._world.going_back.went_back_since(at) and (run, step, process.name) not in self._acknowledged:
+            return
+        raise Violation("I17", f"{run} step {step} was saved under {saved[0]} and carried out again under {fence}")
+
+    def _refused(self, run: str, fence: int, entered: float) -> None:
+        """I17: a step is refused only where a later attempt was granted, also before its node has noticed a loss."""
+        self.did["I17 refusals"] += 1
+        later = any(of == run and other > fence for of, other in self._world.checker.granted)
+        if self._world.options.goes_back and not later and self._world.going_back.is_noticed(entered):
+            raise Violation("I17", f"{run} was refused its steps under {fence}, and no later attempt was granted")
 
     def _happened(self, key: str, process: Process, asked: float) -> None:
         """I16: an effect happens once, unless it was in doubt and its owner said to repeat it."""

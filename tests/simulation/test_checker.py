@@ -16,6 +16,7 @@ from proof.oracles.slots import Even, fate_through
 from proof.simulator.options import Options
 from proof.simulator.world import World, simulate
 from proof.workloads.broker import Broker
+from proof.workloads.effects import Effects
 from proof.workloads.jobs import Plan, Workload, policies
 from solocron.clock import SECOND
 from solocron.dispatch.carrier import Message
@@ -133,3 +134,24 @@ def test_a_queue_that_does_not_get_shorter_is_left_lying(monkeypatch: pytest.Mon
     report = simulate(overrun(monkeypatch))
     assert report.violation is not None
     assert report.violation.startswith("I5: job-1 owes a run since")
+
+
+def saved(*, went_back: bool, acknowledged: bool) -> Effects:
+    """The judge of a step that a living process has saved."""
+    losses = SimpleNamespace(is_kept=lambda *_: True, went_back_since=lambda _: went_back)
+    kernel, database = SimpleNamespace(dice=None), SimpleNamespace(on_commit=[])
+    effects = Effects(SimpleNamespace(kernel=kernel, database=database, going_back=losses), 1)  # type: ignore[arg-type]
+    effects._saved["j@1", "one"] = (5, SimpleNamespace(name="n0"), 1.0)  # type: ignore[assignment]
+    if acknowledged:
+        effects._acknowledged.add(("j@1", "one", "n0"))
+    return effects
+
+
+def test_nobody_puts_back_a_step_whose_save_was_lost_before_it_was_acknowledged() -> None:
+    saved(went_back=True, acknowledged=False)._executed("j@1", "one", 6)
+
+
+@pytest.mark.parametrize(("went_back", "acknowledged"), [(True, True), (False, False)])
+def test_any_other_saved_step_is_not_carried_out_again(went_back: bool, acknowledged: bool) -> None:
+    with pytest.raises(Violation, match="I17"):
+        saved(went_back=went_back, acknowledged=acknowledged)._executed("j@1", "one", 6)

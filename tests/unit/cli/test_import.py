@@ -163,7 +163,9 @@ def test_what_an_import_adds_can_be_read_back_and_undone(cli: Cli, shop: None, e
     undone = cli("import", "--undo", receipt, "--store", "sqlite:///jobs.db")
     assert (undone.code, undone.lines[-1]) == (0, "3 of 3 jobs removed")
     assert definitions() == {}
-    assert cli("import", "--undo", receipt, "--store", "sqlite:///jobs.db").code == 3  # nothing is left there
+    again = cli("import", "--undo", receipt, "--store", "sqlite:///jobs.db")
+    # Nothing is left there, unless a slot of `poll` passed meanwhile, each five minutes: that leaves a record.
+    assert again.code == 3 or again.lines[-1] == "0 of 3 jobs removed"
 
 
 def test_an_import_and_its_undoing_say_who_and_why(cli: Cli, shop: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,8 @@ class Loss:
     """Sessions that live in what is left."""
     all_noticed: bool
     """Whether a renewal that its node was told of, of every living node, is among what was lost."""
+    nodes: frozenset[str]
+    """Processes of the nodes that lived then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ class GoingBack:
             name for (kind, name), (doc, _) in docs
             if kind is Kind.SESSION and isinstance(doc, Session) and doc.state is Life.LIVE
         )  # fmt: skip
-        self.losses.append(Loss(world.kernel.now, seconds, failover, live, noticed))
+        names = frozenset(member.process.name for member, _ in sessions)
+        self.losses.append(Loss(world.kernel.now, seconds, failover, live, noticed, names))
         self.did["lost commits"] += gone
         self._call_operator()
 
@@ -137,11 +140,15 @@ class GoingBack:
         losses = [loss for loss in self.losses if claimed <= loss.at <= second.at]
         if not losses:
             return True
-        if not all(loss.failover or loss.all_noticed for loss in losses):
+        if not all(loss.failover or (loss.all_noticed and self._is_met(loss, second.at)) for loss in losses):
             return False
         if all(self._reaches(first.line.process, loss.at, second.at) for loss in losses):
             return True
         return self._world.most_attempts(second.job) == 1 and all(first.session in loss.live for loss in losses)
+
+    def _is_met(self, loss: Loss, until: float) -> bool:
+        """Whether a node that lived at a loss wrote its session after it; a restarted fleet remembers nothing."""
+        return any(loss.at <= at <= until for name in loss.nodes for at in self._reached.get(name, ()))
 
     def went_back_since(self, moment: float) -> bool:
         return any(loss.at >= moment for loss in self.losses)

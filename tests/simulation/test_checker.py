@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from proof.invariants.checker import Violation
+from proof.invariants.losses import GoingBack, Loss
 from proof.invariants.policies import i5_no_backfill_vanishes
 from proof.invariants.quiescence import i5_nothing_is_left_lying
 from proof.oracles.slots import Even, fate_through
@@ -134,6 +135,23 @@ def test_a_queue_that_does_not_get_shorter_is_left_lying(monkeypatch: pytest.Mon
     report = simulate(overrun(monkeypatch))
     assert report.violation is not None
     assert report.violation.startswith("I5: job-1 owes a run since")
+
+
+@pytest.mark.parametrize(("lives", "promised"), [(True, True), (False, False)])
+def test_of_a_fleet_that_was_restarted_nothing_is_promised(lives: bool, promised: bool) -> None:
+    """The store went back, and the only node that lived was killed before its next beat: none could notice it."""
+    world = SimpleNamespace(
+        options=Options(seed=1), kernel=SimpleNamespace(now=0.0), database=SimpleNamespace(on_commit=[]),
+        most_attempts=lambda job: 1,
+    )  # fmt: skip
+    losses = GoingBack(world)  # type: ignore[arg-type]
+    losses.losses.append(Loss(8.0, 5.0, False, frozenset({"s"}), True, frozenset({"n0"})))
+    if lives:
+        losses._reached["n0"] = [9.0]
+    dead = SimpleNamespace(name="n1", alive=False)
+    first = SimpleNamespace(line=SimpleNamespace(run="j@1", fence=1, at=4.0, process=dead), session="s")
+    second = SimpleNamespace(at=13.0, job="j")
+    assert losses._is_promised(first, second) is promised  # type: ignore[arg-type]
 
 
 def saved(*, went_back: bool, acknowledged: bool) -> Effects:

@@ -14,8 +14,8 @@ from solocron.model.documents import namespace
 from solocron.model.documents.job import Job
 from solocron.model.transitions import registration
 from solocron.model.transitions.claimant import next_fence
-from solocron.stores.contract import All, Named, Result, Verdict
-from solocron.stores.paging import PAGE
+from solocron.stores.contract import All, Result, Verdict
+from solocron.stores.paging import PAGE, read_namespace
 from solocron.stores.until_known import OPEN_OUTCOMES, update_until_known
 
 __all__ = ["Restore"]
@@ -63,8 +63,7 @@ class Restore:
 
     def _stopped_at(self) -> int:
         """Return the store's time at which nodes ceased to claim; 0 if they have not."""
-        found = self._store.read(Named(Kind.NAMESPACE, (namespace.NAME,)))
-        known = namespace.read(found[0]) if found else None
+        known = read_namespace(self._store)
         return 0 if known is None or known.openness is namespace.Openness.OPEN else known.since
 
     def _move_all(self, fence: int, stopped: int) -> tuple[int, list[str]]:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from solocron.model.applications import can_run
 from solocron.model.change import Kind, SmallDocument
-from solocron.model.documents import namespace as namespaces
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back, standing
 from solocron.model.documents.session import Life, Session, is_live
-from solocron.stores.contract import All, Blocked, Named, Store
+from solocron.stores.contract import All, Blocked, Store
 from solocron.stores.documents import QUEUES
-from solocron.stores.paging import PAGE, iter_documents, iter_jobs, read_documents, read_sessions
+from solocron.stores.paging import PAGE, iter_documents, iter_jobs, read_documents, read_namespace, read_sessions
 
 __all__ = ["Sight", "look"]
 
@@ -84,7 +83,7 @@ def look(store: Store) -> Sight:
         jobs=jobs,
         blocked=tuple(store.blocked()),
         holders=holders,
-        namespace=namespaces.read(next(iter(store.read(Named(Kind.NAMESPACE, (namespaces.NAME,)))), None)),
+        namespace=read_namespace(store),
         requests=tuple(read_documents(store, All(Kind.REQUEST, limit=PAGE))),
         alarms=tuple(iter_documents(store, Kind.ALARM)),
     )

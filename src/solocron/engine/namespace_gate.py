@@ -19,6 +19,7 @@ from solocron.model.documents.namespace import NAME, Namespace, Openness
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session
 from solocron.stores.contract import ChangeFn, Gate, Named, Store, Verdict
+from solocron.stores.paging import find_session, read_namespace
 from solocron.stores.until_known import update_until_known
 
 __all__ = ["NamespaceGate", "change_namespace"]
@@ -114,13 +115,12 @@ class NamespaceGate:
         """
         store = self._context.store
         try:
-            own = store.read(Named(Kind.SESSION, (session,)))
-            found = store.read(Named(Kind.NAMESPACE, (NAME,)))
+            own = find_session(store, session)
+            known = read_namespace(store)
             identity = store.identity()
         except StoreUnavailable:
             return False
-        known = model.read(found[0]) if found else None
-        if known is None or not own or not isinstance(own[0], Session) or own[0].beats < gate.beats:
+        if known is None or own is None or own.beats < gate.beats:
             return False
         return f"{known.gate} ".startswith(gate.openings(identity))
 

@@ -18,10 +18,10 @@ from solocron.errors import StoreUnavailable
 from solocron.lease.holder import Fate, Holder
 from solocron.model.change import Kind
 from solocron.model.documents import namespace as model
-from solocron.model.documents.namespace import NAME, Namespace, Openness
+from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import ChangeFn, Gate, Named
-from solocron.stores.paging import read_sessions
+from solocron.stores.paging import read_namespace, read_sessions
 
 __all__ = ["Recovery"]
 
@@ -205,8 +205,7 @@ class Recovery:
     # --- the document ----------------------------------------------------------------------------------------------
 
     def _read(self) -> Namespace | None:
-        found = self._context.store.read(Named(Kind.NAMESPACE, (NAME,)))
-        return model.read(found[0]) if found else None
+        return read_namespace(self._context.store)
 
     def _sure(self, change: ChangeFn) -> Namespace:
         found = change_namespace(self._context.store, change)

@@ -12,10 +12,10 @@ from solocron.engine.node_context import NodeContext
 from solocron.lease.holder import Holder
 from solocron.lease.renewals import AcknowledgedRenewals
 from solocron.model.change import Kind
-from solocron.model.documents import namespace
-from solocron.model.documents.namespace import NAME, Namespace, Openness
+from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Session
 from solocron.stores.contract import Named
+from solocron.stores.paging import read_namespace
 
 __all__ = ["Signs"]
 
@@ -64,8 +64,7 @@ class Signs:
         age = self._context.runtime.clock.boot() - renewals.renewed
         if age > self._context.settings.keep / SECOND / 2:
             return True
-        found = self._context.store.read(Named(Kind.NAMESPACE, (NAME,)))
-        known = namespace.read(found[0]) if found else None
+        known = read_namespace(self._context.store)
         return known is not None and renewals.at < known.pruned
 
     def former_sessions_went_back(self) -> bool:

@@ -31,6 +31,7 @@ __all__ = [
     "read_documents",
     "read_held",
     "read_jobs",
+    "read_namespace",
     "read_page",
     "read_pauses",
     "read_sessions",
@@ -103,10 +104,15 @@ def iter_documents(store: Store, kind: Kind, *, size: int = PAGE) -> Iterator[Sm
                 yield doc
 
 
+def read_namespace(store: Store) -> namespace.Namespace | None:
+    """Read the document of the namespace; None if no node has written it yet."""
+    found = store.read(Named(Kind.NAMESPACE, (namespace.NAME,)))
+    return namespace.read(found[0]) if found else None
+
+
 def read_pauses(store: Store) -> tuple[ScopedPause, ...]:
     """Read the pauses of many jobs at once: those that stand, and the latest of those that are over."""
-    found = store.read(Named(Kind.NAMESPACE, (namespace.NAME,)))
-    known = namespace.read(found[0]) if found else None
+    known = read_namespace(store)
     return () if known is None else known.pauses
 
 

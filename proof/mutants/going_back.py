@@ -27,7 +27,7 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Life, Session
 from solocron.model.transitions import claiming
-from solocron.stores.contract import Gate
+from solocron.stores.contract import ChangeFn, Gate
 from solocron.testing.simulation.database import Database
 from tests.simulation import test_going_back_histories as histories
 from tests.unit.engine import test_going_back as going_back
@@ -257,6 +257,13 @@ def _g21(bites: Bites) -> Patches:
     return [(Liveness, "_in_touch_since", always)]
 
 
+def _g25(bites: Bites) -> Patches:
+    def forgotten(self: Memory, kind: Kind, name: str, token: str, change: ChangeFn) -> None:
+        bites(True)
+
+    return [(Memory, "giving_up", forgotten)]
+
+
 FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
@@ -299,5 +306,8 @@ MUTANTS = [
            Check(lease_protocol.test_nor_is_what_lies_ahead_of_a_clock_that_stepped_back_meanwhile, by="I22")),
     Mutant("G-24", "a body believes a store that went back and refuses its step", "I17", _g24,
            Worlds({"failover": 6.0, "effects": 3, "jobs": 1})),
+    Mutant("G-25", "a release that the store did not take is forgotten", "I14", _g25,
+           Check(going_back.test_what_a_living_process_gave_up_around_a_loss_is_not_held_for_ever, (Kind.LOCK, 2.0),
+                 by="I14")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

@@ -68,7 +68,8 @@ class Once(OnceBlock):
         self._keep = None if keep is None else to_us(parse_duration(keep, what=f"key {key!r}: keep"))
         self._check = check
         self._on_uncertain = on_uncertain
-        self._token = desk.runtime.rng.token()
+        self._token = ""
+        """Drawn anew with each beginning: one that was given up may still be released later."""
         self._session: str | None = None
         self._claim: Claim | None = None
 
@@ -113,6 +114,7 @@ class Once(OnceBlock):
         """Begin, or find out that it is done; yield pauses, and the question to the outside world."""
         desk = self._desk
         desk.check()
+        self._token = desk.runtime.rng.token()
         session = self._session = desk.take()
         by = model.Opening(token=self._token, session=session, owner=desk.owner, run=desk.run, fence=desk.fence)
         until = desk.runtime.clock.boot() + (self._wait or 0.0)
@@ -223,9 +225,10 @@ class Once(OnceBlock):
         """
         change = model.drop if isinstance(error, Exception | RunStopped) else model.doubt
         try:
-            self._write(lambda doc, at: change(doc, token=self._token, now=at), stubborn=True)
+            self._write(partial(_ended, change=change, token=self._token), stubborn=True, gives_up=self._token)
         except (SolocronError, RunStopped) as trouble:  # what ended the block is what the caller must see
-            self._desk.tell("a key could not be released; it will be uncertain", key=self.key, error=str(trouble))
+            later = "it will be uncertain" if self._desk.ward() is None else "the node releases it later"
+            self._desk.tell(f"a key could not be released; {later}", key=self.key, error=str(trouble))
 
     def _undo(self, asked: Any) -> None:
         """Undo the opening: the coroutine was cancelled before its block began, so nothing has happened."""
@@ -234,12 +237,17 @@ class Once(OnceBlock):
             self._desk.drop()
 
     def _write(
-        self, change: Any, *, check: Callable[[], None] | None = None, stubborn: bool = False
+        self,
+        change: Any,
+        *,
+        check: Callable[[], None] | None = None,
+        stubborn: bool = False,
+        gives_up: str | None = None,
     ) -> tuple[Any, int]:
         desk = self._desk
         result, now = write(
             desk.store, Kind.KEY, self.key, change, runtime=desk.runtime, session=self._session, ward=desk.ward(),
-            check=check, stubborn=stubborn, lost=desk.lost,
+            check=check, stubborn=stubborn, gives_up=gives_up, lost=desk.lost,
         )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 
@@ -254,6 +262,10 @@ def _seized(doc: Any, now: int, *, by: model.Opening, after: str) -> Change | No
 
 def _closed(doc: Any, now: int, *, token: str, keep: int | None, value: Any = None) -> Change | None:
     return model.close(doc, token=token, now=now, value=value, keep=keep)
+
+
+def _ended(doc: Any, now: int, *, change: Callable[..., Change | None], token: str) -> Change | None:
+    return change(doc, token=token, now=now)
 
 
 def _advance(tries: Generator[Any, Any, Claim], answer: Any) -> Any:

@@ -75,6 +75,7 @@ class Keeper:
             self._reconciler.nothing_held(session, self._seen_at)
         else:
             self._reconciler.reconcile(session, self._recovery.gate.epoch, self._seen_at)
+        self._recovery.release(session, self.keep)
         self._close_lost_sessions()
         return min(self._next, self._recovery.next_look(self._next))
 

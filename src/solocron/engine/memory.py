@@ -3,6 +3,9 @@
 The store may forget them: a lagging standby is promoted, a backup is restored. The node then puts back what is recorded
 here (`model/transitions/rejoin.py`). The memory belongs to the process and outlives its sessions. It does not age while
 the store is unavailable or being checked.
+
+Locks and keys that the process gave up are recorded as well, before the store is told. A store that is away, or has
+lost the grant, cannot release it; the session lives on, so nothing else would ever release what comes back.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.transitions.finishing import Outcome
 from solocron.model.transitions.rejoin import Remembered
 from solocron.runtime import Runtime
+from solocron.stores.contract import ChangeFn
 
-__all__ = ["KEPT", "Memory"]
+__all__ = ["KEPT", "LetGo", "Memory"]
 
 KEPT = 200_000
 """Maximum number of ended claims that are remembered."""
@@ -35,6 +39,22 @@ class _Claim:
     outcome: Outcome | None = None
 
 
+@dataclass(slots=True)
+class LetGo:
+    """A lock or key that this process holds no longer, whatever the store says."""
+
+    kind: Kind
+    name: str
+    change: ChangeFn
+    """Releases it if the document shows the token of that one acquisition, and changes nothing else."""
+    age: float
+    released: bool = False
+    """True once the store has acknowledged the release."""
+    answered: bool = False
+    """True if the store has replied to a repeated release. It may have had nothing to release, and a delayed request
+    may still arrive: so the release is repeated until it is acknowledged or too old."""
+
+
 class Memory:
     """Written by the loops that claim and finish, read by the one that checks."""
 
@@ -45,6 +65,8 @@ class Memory:
         self._ends: deque[tuple[float, Key]] = deque()
         self._effects: dict[tuple[Kind, str], tuple[float, SmallDocument]] = {}
         """Locks, keys and steps as this process wrote them last."""
+        self._given_up: dict[str, LetGo] = {}
+        """By token."""
         self._age = 0.0
         """Seconds for which the namespace was open, as renewals have shown: the memory's own clock."""
         self._seen: float | None = None
@@ -92,6 +114,30 @@ class Memory:
                 found.setdefault(kind, {})[name] = note
             return found
 
+    def giving_up(self, kind: Kind, name: str, token: str, change: ChangeFn) -> None:
+        """Record that this process no longer holds a lock or key: from here on nothing puts it back as held."""
+        with self._mutex:
+            self._given_up[token] = LetGo(kind, name, change, self._age)
+            _, kept = self._effects.get((kind, name), (0.0, None))
+            changed = None if kept is None else change(kept, 0)
+            if changed is None:
+                return
+            if isinstance(changed.doc, SmallDocument):
+                self._effects[kind, name] = (self._age, changed.doc)
+            else:
+                self._effects.pop((kind, name))
+
+    def gave_up(self, token: str) -> None:
+        """Record that the store has acknowledged the release."""
+        with self._mutex:
+            if token in self._given_up:
+                self._given_up[token].released = True
+
+    def given_up(self, *, unreleased: bool = False) -> list[LetGo]:
+        """Return what this process gave up, or only what the store has not acknowledged yet."""
+        with self._mutex:
+            return [one for one in self._given_up.values() if not (unreleased and one.released)]
+
     def session_lost(self, session: str) -> None:
         """Count the claims of a lost session as over, without an outcome."""
         with self._mutex:
@@ -116,6 +162,12 @@ class Memory:
                 runs = {claim.hold.run for claim in self._under_way.values()}
                 held = {at: kept for at, kept in self._effects.items() if kept[0] >= oldest or _is_held(kept[1], runs)}
                 self._effects = held
+            if self._given_up:
+                self._given_up = {
+                    token: one
+                    for token, one in self._given_up.items()
+                    if one.age >= oldest or not (one.released or one.answered)
+                }
 
     def stand_still(self) -> None:
         """Stop ageing: the store is unavailable, or being checked."""

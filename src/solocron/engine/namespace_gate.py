@@ -134,6 +134,13 @@ class NamespaceGate:
         elif doc.session in (None, self._holder.lease.session, *self._holder.former):
             self._memory.wrote(doc)
 
+    def giving_up(self, kind: Kind, name: str, token: str, change: ChangeFn) -> None:
+        """Remember a release before it is sent, so that it is repeated until the store has acknowledged it."""
+        self._memory.giving_up(kind, name, token, change)
+
+    def gave_up(self, token: str) -> None:
+        self._memory.gave_up(token)
+
     # --- what the store said ---------------------------------------------------------------------------------------
 
     def shut(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from solocron.engine.memory import Memory
+from solocron.engine.memory import LetGo, Memory
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
 from solocron.engine.registrar import Registrar
@@ -51,9 +51,31 @@ class PutBack:
             self._runs(names[start : start + PORTION], memories, known.epoch, session, gate)
             between()
         self._effects(session, gate)
+        # Last: what was given up while the pass above put it back as held, from an earlier look at the memory.
+        self.release(session, gate, between, self._memory.given_up())
         self._permits.put_back(
             session, lambda names, change: self._update_all(Kind.PERMIT, names, change, session, gate)
         )
+
+    def unreleased(self) -> list[LetGo]:
+        """Return the locks and keys that this process gave up and the store may still have as held."""
+        return self._memory.given_up(unreleased=True)
+
+    def release(self, session: str, gate: Gate, between: Callable[[], None], left: Sequence[LetGo]) -> None:
+        """Release locks and keys that this process gave up; `between` renews the session."""
+        while left:
+            portion: dict[tuple[Kind, str], LetGo] = {}
+            for one in left:  # of several acquisitions of one lock, one at a time
+                if len(portion) < PORTION:
+                    portion.setdefault((one.kind, one.name), one)
+            for kind in {kind for kind, _ in portion}:
+                of_kind = {name: one for (of, name), one in portion.items() if of is kind}
+                self._update_all(
+                    kind, sorted(of_kind), partial(_release, given_up=of_kind), session, gate, partial(_note, of_kind)
+                )
+            between()
+            done = {id(one) for one in portion.values()}
+            left = [one for one in left if id(one) not in done]
 
     def remembers(self, epoch: str) -> bool:
         """Return whether this process remembers anything that could be missing in this epoch."""
@@ -120,6 +142,16 @@ class PutBack:
             raise StoreUnavailable(
                 f"{len(left)} documents of kind {kind} could not be checked, {left[0]} among them; it is tried again"
             )
+
+
+def _release(doc: SmallDocument | Absent, now: int, *, given_up: Mapping[str, LetGo]) -> Change | None:
+    return given_up[doc.name].change(doc, now)
+
+
+def _note(given_up: Mapping[str, LetGo], result: Result) -> None:
+    one = given_up[result.name]
+    one.released = one.released or result.verdict is Verdict.APPLIED
+    one.answered = True
 
 
 def _rejoin_effect(

@@ -102,6 +102,16 @@ class Recovery:
         self._context.signals.sweep.wake()
         return True
 
+    def release(self, session: str, between: Callable[[], None]) -> None:
+        """Release what this process gave up while the store did not answer, or did not have it."""
+        left = self.put_back.unreleased()
+        if not left or not self.gate.is_open:
+            return
+        try:
+            self.put_back.release(session, self.gate.gate(), between, left)
+        except Overtaken:
+            self.gate.stale = True
+
     def _report_pauses(self) -> None:
         known, now = self.gate.known, self.holder.lease.store_now()
         if known is not None and now is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -334,6 +335,75 @@ def test_a_body_that_ends_its_work_before_the_loss_is_noticed_is_not_refused(kin
     assert worked == list(range(1, attempt + 1))
     assert str(cluster.runs("job")[-1].status) == "succeeded"
     assert cluster.events["store went back"] == 1
+
+
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
+@pytest.mark.parametrize("kind", [Kind.LOCK, Kind.KEY])
+@pytest.mark.parametrize("back", [2.0, 12.0], ids=["grant lost", "release lost"])
+def test_what_a_living_process_gave_up_around_a_loss_is_not_held_for_ever(kind: Kind, back: float) -> None:
+    """The store lacks the grant and declines the release, or has forgotten the release.
+
+    The node put the grant back, or left it as it found it, and its session lives on: nothing would ever free it.
+    """
+
+    @every("30s", name="job")
+    def body(run: Run) -> None:
+        scheduler = cluster.member(0).scheduler
+        if kind is Kind.LOCK:
+            with scheduler.lock("door", keep_alive=True):
+                away()
+        else:
+            with suppress(ValueError), scheduler.once("door"):
+                away()
+                raise ValueError("not done")
+        if back > 10:
+            cluster.sleep("6s")
+            cluster.fleet.database.go_back(9, failover=True)
+
+    def away() -> None:
+        if back < 10:
+            cluster.fleet.database.go_back(back, failover=True)
+        else:
+            cluster.sleep("6s")
+
+    cluster = living(body, nodes=1)
+    cluster.run("85s")
+    assert cluster.events["store went back"] >= 1
+    assert holders(cluster, kind) == []
+
+
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
+@pytest.mark.parametrize("kind", [Kind.LOCK, Kind.KEY])
+def test_what_is_given_up_while_the_store_is_away_is_released_when_it_is_back(kind: Kind) -> None:
+    """Half a lease without the store: the session survives, and so would a lock that nothing releases again."""
+
+    @every("10m", name="job")
+    def body(run: Run) -> None:
+        scheduler = cluster.member(0).scheduler
+        if kind is Kind.LOCK:
+            with scheduler.lock("door", keep_alive=True):
+                cluster.cut_off(0)
+        else:
+            with suppress(ValueError), scheduler.once("door"):
+                cluster.cut_off(0)
+                raise ValueError("not done")
+
+    cluster = Cluster(body, nodes=1, lease="2m")
+    cluster.run("10m")
+    cluster.run("1s")
+    (session,) = cluster.sessions()
+    cluster.run("70s")
+    assert holders(cluster, kind) == [session.name], "the caller has given up long ago"
+    cluster.connect(0)
+    cluster.run("1m")
+    assert [one.name for one in cluster.sessions()] == [session.name], "the session was kept"
+    assert holders(cluster, kind) == []
+
+
+def holders(cluster: Cluster, kind: Kind) -> list[str]:
+    """Sessions that hold a lock or an open key."""
+    docs = cluster.fleet.database.docs.items()
+    return [str(held.session) for (of, _), (held, _) in docs if of is kind and getattr(held, "session", None)]
 
 
 def kept(cluster: Cluster, kind: Kind) -> list[str]:

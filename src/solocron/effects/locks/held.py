@@ -96,7 +96,8 @@ class Held:
         try:
             ours = self.lock.let_go(self._token)
         except StoreError as error:
-            sentence = "a lock could not be released; it ends by itself"
+            later = "it ends by itself" if self.lock.place.ward() is None else "the node releases it later"
+            sentence = f"a lock could not be released; {later}"
             self.lock.place.tell(sentence, lock=self.name, fence=self.fence, error=str(error))
             return False
         finally:
@@ -105,7 +106,7 @@ class Held:
         self._settled = True
         if not ours:
             self._gone = True
-            sentence = "a lock was held for longer than its time; another caller may have had it meanwhile"
+            sentence = "a lock was no longer held when it was released; another caller may have had it meanwhile"
             self.lock.place.tell(sentence, lock=self.name, fence=self.fence)
         return ours
 

@@ -240,9 +240,9 @@ class Lock:
             return model.release(doc, token=token, now=at) or model.leave(doc, token=token, now=at)
 
         try:
-            self._write(change)
+            self._write(change, gives_up=token)
         except StoreError:
-            pass  # a ticket lapses within seconds, a grant whose reply was lost with its time or its session
+            pass  # a ticket lapses within seconds; a grant whose reply was lost is released by the node, or lapses
 
     # --- what the holder may do ----------------------------------------------------------------------------------
 
@@ -259,18 +259,25 @@ class Lock:
 
     def let_go(self, token: str) -> bool:
         """Release the lock; False if the token is not the holder's."""
-        answer, _ = self._write(lambda doc, at: _said(model.release(doc, token=token, now=at)), stubborn=True)
+        answer, _ = self._write(
+            lambda doc, at: _said(model.release(doc, token=token, now=at)), stubborn=True, gives_up=token
+        )
         if answer is True:
             self.place.store.signal()
         return answer is not None
 
     def _write(
-        self, change: Callable[[Any, int], Change | None], *, session: str | None = None, stubborn: bool = False
+        self,
+        change: Callable[[Any, int], Change | None],
+        *,
+        session: str | None = None,
+        stubborn: bool = False,
+        gives_up: str | None = None,
     ) -> tuple[Any, int]:
         """Return the answer of a change (None if it was declined), and the store's time."""
         result, now = write(
             self.place.store, Kind.LOCK, self.name, change, runtime=self.place.runtime, session=session,
-            ward=self.place.ward(), stubborn=stubborn,
+            ward=self.place.ward(), stubborn=stubborn, gives_up=gives_up,
         )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 

@@ -30,6 +30,7 @@ from solocron.model.transitions import claiming
 from solocron.stores.contract import ChangeFn, Gate
 from solocron.testing.simulation.database import Database
 from tests.simulation import test_going_back_histories as histories
+from tests.unit.client import test_restore as restore
 from tests.unit.engine import test_going_back as going_back
 from tests.unit.engine import test_lease_protocol as lease_protocol
 from tests.unit.lease import test_liveness as liveness
@@ -218,6 +219,31 @@ def _g24(bites: Bites) -> Patches:
     return [(NamespaceGate, "stands_open", believed)]
 
 
+def _g25(bites: Bites) -> Patches:
+    begin, opens = namespace_model.begin_restoring, namespace_model.reopen
+
+    def begun(doc: Any, *, after: str | None = None, **more: Any) -> Change | None:
+        bites(begin(doc, after=after, **more) is None)
+        return begin(doc, **more)
+
+    def opened(doc: Any, *, restoring: str, **more: Any) -> Change | None:
+        found = namespace_model.read(doc)
+        bites(opens(doc, restoring=restoring, **more) is None)
+        return opens(doc, restoring="" if found is None else found.restoring, **more)
+
+    return [(namespace_model, "begin_restoring", begun), (namespace_model, "reopen", opened)]
+
+
+def _g26(bites: Bites) -> Patches:
+    real = Restore._is_moved
+
+    def believed(self: Restore, names: set[str], fence: int) -> bool:
+        bites(not real(self, names, fence))
+        return True
+
+    return [(Restore, "_is_moved", believed)]
+
+
 def _x82(bites: Bites) -> Patches:
     real = Reconciler._can_be_new
 
@@ -257,7 +283,7 @@ def _g21(bites: Bites) -> Patches:
     return [(Liveness, "_in_touch_since", always)]
 
 
-def _g25(bites: Bites) -> Patches:
+def _g27(bites: Bites) -> Patches:
     def forgotten(self: Memory, kind: Kind, name: str, token: str, change: ChangeFn) -> None:
         bites(True)
 
@@ -306,7 +332,11 @@ MUTANTS = [
            Check(lease_protocol.test_nor_is_what_lies_ahead_of_a_clock_that_stepped_back_meanwhile, by="I22")),
     Mutant("G-24", "a body believes a store that went back and refuses its step", "I17", _g24,
            Worlds({"failover": 6.0, "effects": 3, "jobs": 1})),
-    Mutant("G-25", "a release that the store did not take is forgotten", "I14", _g25,
+    Mutant("G-25", "restored opens whatever store is there in the end", "I22", _g25,
+           Check(restore.test_a_store_that_goes_back_meanwhile_is_not_opened_as_it_then_is, by="I22")),
+    Mutant("G-26", "restored believes that what it moved is still moved", "I22", _g26,
+           Check(restore.test_a_store_that_goes_back_meanwhile_is_not_opened_as_it_then_is, by="I22")),
+    Mutant("G-27", "a release that the store did not take is forgotten", "I14", _g27,
            Check(going_back.test_what_a_living_process_gave_up_around_a_loss_is_not_held_for_ever, (Kind.LOCK, 2.0),
                  by="I14")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),

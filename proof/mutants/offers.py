@@ -176,8 +176,8 @@ def _searched(faults: Faults, retries: int = 0) -> Check:
     return Check(every_state_is_sound, (faults, retries), by="the search")
 
 
-def _tested(test: Any) -> Check:
-    return Check(test, by="the test")
+def _tested(test: Any, *args: Any) -> Check:
+    return Check(test, args, by="the test")
 
 
 def _h14(bites: Bites) -> Patches:
@@ -229,6 +229,16 @@ def _h18(bites: Bites) -> Patches:
         return found
 
     return [(rejoin, "is_followed", awaited)]
+
+
+def _h19(bites: Bites) -> Patches:
+    original = rejoin._next_attempt
+
+    def at_its_time(one: WaitingRun, **more: Any) -> WaitingRun:
+        bites()
+        return replace(original(one, **more), ready_at=one.ready_at)
+
+    return [(rejoin, "_next_attempt", at_its_time)]
 
 
 _pick_up, _overlap, _nobody = (
@@ -291,5 +301,9 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "H-18", "what is to be handed over again is not written off with what was due", "I22", _h18,
         _tested(_went_back.test_rule_so_is_what_waits_to_be_handed_over_again),
+    ),
+    Mutant(
+        "H-19", "what is written off keeps its time, and is written off again", "I5", _h19,
+        _tested(_went_back.test_rule_writing_off_twice_uses_up_one_retry, False),
     ),
 ]  # fmt: skip

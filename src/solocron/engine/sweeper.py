@@ -40,6 +40,8 @@ class Sweeper:
         self._registrar = registrar
         self._liveness = Liveness(context.store, context.runtime, context.settings.node, lease)
         self._housekeeping = Housekeeping(context, lease, gate, takeover.small_documents)
+        self._swept_last = ""
+        """Name of the dead session that this node tried to sweep last."""
 
     def step(self, now: float) -> float:
         """Look at every session once; return when the earliest may be dead."""
@@ -53,11 +55,13 @@ class Sweeper:
         sessions = self.sessions()
         moments = [now + settings.lease]
         for session in _to_look_at(sessions, own):
-            if session.state is Life.DEAD or self._bury(session, Mode.WATCH, own):
-                if not self.sweep(session):
-                    moments.append(now + settings.beat)
-            else:
+            if session.state is Life.DEAD:
+                continue
+            if not self._bury(session, Mode.WATCH, own):
                 moments.append(max(self._liveness.due(session.name) or now, now))
+            elif not self.sweep(session):
+                moments.append(now + settings.beat)
+        moments.append(self._sweep_dead(sessions, own, now))
         self._context.signals.claim.alone = not any(
             session.state is Life.LIVE and session.pools and session.name != own for session in sessions
         )
@@ -67,6 +71,25 @@ class Sweeper:
             self._housekeeping.begin(now)
             self._free_unknown(holders, sessions)
         return min(*moments, self._housekeeping.step())
+
+    def _sweep_dead(self, sessions: Sequence[Session], own: str, now: float) -> float:
+        """Sweep what was buried before, for a beat at most; return when to go on.
+
+        Every session takes several requests, and an outage may leave hundreds. To sweep them all in one step would keep
+        this node from noticing who dies meanwhile. If every node took them in the order of their names, all would do
+        the same work at the same time, and begin anew with each error of the store. So each begins after its own
+        session, and goes on where its last step ended, also if that failed.
+        """
+        settings, boot = self._context.settings, self._context.runtime.clock.boot
+        after, again = self._swept_last or own, now + settings.lease
+        dead = [session for session in _to_look_at(sessions, own) if session.state is Life.DEAD]
+        for session in sorted(dead, key=lambda one: (one.name <= after, one.name)):
+            if boot() > now + settings.beat:
+                return now
+            self._swept_last = session.name
+            if not self.sweep(session):
+                again = now + settings.beat
+        return again
 
     def sessions(self) -> list[Session]:
         return read_sessions(self._context.store)

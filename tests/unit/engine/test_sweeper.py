@@ -9,9 +9,11 @@ import pytest
 from solocron import Scheduler
 from solocron.clock import SECOND
 from solocron.engine.housekeeping import PRUNE_BATCHES, PRUNE_PAUSE
+from solocron.engine.node import Node
+from solocron.errors import StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.session import Session, begin
+from solocron.model.documents.session import Session, begin, bury
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import claim
 from solocron.scheduler.hooks import core_of, make_node
@@ -95,3 +97,68 @@ def test_a_step_that_has_more_to_prune_is_followed_by_the_next_at_once() -> None
     store.prune = lambda before, limit: limit  # type: ignore[method-assign]
     boot = core_of(scheduler).runtime.clock.boot
     assert node.sweeper.step(boot()) - boot() <= PRUNE_PAUSE
+
+
+def with_dead_sessions(*names: str) -> tuple[Scheduler, Node, list[str]]:
+    """A node that has a session, sessions that were buried and not swept, and the list of those that it sweeps."""
+    scheduler = Scheduler("memory://", enabled=True, lease="15s")
+    store, clock = scheduler.open().store, core_of(scheduler).runtime.clock
+    node = make_node(scheduler)
+    node.keeper.step(clock.boot())
+    for name in names:
+        session = Session(name=name, node="n", host="h", pid=1, lease=3 * SECOND)
+        store.update(Named(Kind.SESSION, (name,)), lambda doc, now, one=session: begin(doc, one, now=now))  # type: ignore[misc]
+        store.update(Named(Kind.SESSION, (name,)), lambda doc, now: bury(doc, now=now, reason="it died"))
+    return scheduler, node, []
+
+
+def test_each_node_begins_to_sweep_after_its_own_session() -> None:
+    """All nodes swept hundreds of dead sessions in the same order, and each did the work of all."""
+    scheduler, node, swept = with_dead_sessions("-1", "-2", "x1", "x2")
+    real = node.sweeper.sweep
+
+    def noted(session: Session) -> bool:
+        swept.append(session.name)
+        return real(session)
+
+    node.sweeper.sweep = noted  # type: ignore[method-assign]
+    node.sweeper.step(core_of(scheduler).runtime.clock.boot())
+    assert swept == ["x1", "x2", "-1", "-2"]
+    node.sweeper.step(core_of(scheduler).runtime.clock.boot())
+    assert len(swept) == 4, "nothing is left"
+
+
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
+def test_a_step_that_fails_at_one_dead_session_is_followed_by_one_that_begins_with_the_next() -> None:
+    """Where replies are lost often, no step came past the first few, and the holds of the others stayed."""
+    scheduler, node, swept = with_dead_sessions("x1", "x2", "x3")
+
+    def fails(session: Session) -> bool:
+        swept.append(session.name)
+        raise StoreUnavailable("the store did not answer")
+
+    node.sweeper.sweep = fails  # type: ignore[method-assign]
+    for _ in range(4):
+        with pytest.raises(StoreUnavailable):
+            node.sweeper.step(core_of(scheduler).runtime.clock.boot())
+    assert swept == ["x1", "x2", "x3", "x1"], "I14: none of them waits for another one"
+
+
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
+def test_the_other_sessions_are_looked_at_while_many_dead_ones_are_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that died meanwhile was not buried before the last of them was swept."""
+    scheduler, node, swept = with_dead_sessions(*(f"x{number}" for number in range(9)))
+    clock, later = core_of(scheduler).runtime.clock, 0.0
+    real = clock.boot
+    monkeypatch.setattr(type(clock), "boot", lambda self: real() + later)
+
+    def slowly(session: Session) -> bool:
+        nonlocal later
+        later += 2.0
+        swept.append(session.name)
+        return True
+
+    node.sweeper.sweep = slowly  # type: ignore[method-assign]
+    began = clock.boot()
+    assert node.sweeper.step(began) <= began
+    assert swept == ["x0", "x1", "x2"], "I14: a beat of 5 s is over, so it looks again"

@@ -18,7 +18,7 @@ from solocron.runtime import Runtime
 from solocron.stores.contract import Store
 from solocron.stores.paging import iter_documents, read_sessions
 
-__all__ = ["LockView", "force_release", "list_locks", "raise_fences"]
+__all__ = ["LockView", "are_raised", "force_release", "list_locks", "raise_fences"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +62,20 @@ def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by:
     return next(view for view in list_locks(store) if view.name == name)
 
 
-def raise_fences(store: Store, runtime: Runtime, fence: int) -> int:
-    """Raise every lock's fence after a backup was restored, above what may have been granted since the backup."""
-    notes = list(iter_documents(store, Kind.LOCK))
-    for note in notes:
-        write(store, Kind.LOCK, note.name, lambda doc, at: raise_fence(doc, fence=fence), runtime=runtime)
-    return len(notes)
+def raise_fences(store: Store, runtime: Runtime, fence: int) -> frozenset[str]:
+    """Raise every lock's fence after a backup was restored, above what may have been granted since the backup.
+
+    Returns the names of the locks.
+    """
+    names = frozenset(note.name for note in iter_documents(store, Kind.LOCK))
+    for name in sorted(names):
+        write(store, Kind.LOCK, name, lambda doc, at: raise_fence(doc, fence=fence), runtime=runtime)
+    return names
+
+
+def are_raised(store: Store, names: frozenset[str], fence: int) -> bool:
+    """Return whether each of these locks that is there has this fence or a higher one."""
+    return all(state_of(note).fence >= fence for note in iter_documents(store, Kind.LOCK) if note.name in names)
 
 
 def _view(doc: SmallDocument, state: LockState, sessions: Mapping[str, Session], now: int) -> LockView:

@@ -23,6 +23,7 @@ __all__ = [
     "Namespace",
     "Openness",
     "begin_check",
+    "begin_restoring",
     "close",
     "establish",
     "gate_of",
@@ -68,6 +69,8 @@ class Namespace:
     """Pauses of many jobs at once that stand, and the latest of those that are over."""
     pruned: int = 0
     """Store time: swept sessions that ended before it may have been removed. Written before the first one is."""
+    restoring: str = ""
+    """Token of the `solocron restored` that is at work in this closed epoch; empty: none is."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -90,10 +93,12 @@ class Namespace:
             "openness": self.openness, "since": self.since, "doubt": self.doubt, "gate": self.gate,
             "pauses": scoped_pause.to_body(self.pauses), "pruned": self.pruned,
         }  # fmt: skip
+        if self.restoring:
+            body["restoring"] = self.restoring
         return SmallDocument(kind=Kind.NAMESPACE, name=NAME, body=body)
 
 
-_OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate", "pauses", "pruned"})
+_OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate", "pauses", "pruned", "restoring"})
 
 
 def read(doc: object) -> Namespace | None:
@@ -110,6 +115,7 @@ def read(doc: object) -> Namespace | None:
         doubt=body["doubt"],
         pauses=scoped_pause.from_body(body["pauses"]),
         pruned=body["pruned"],
+        restoring=body.get("restoring", ""),
         extra={key: value for key, value in body.items() if key not in _OWN},
     )
 
@@ -203,9 +209,33 @@ def open_again(doc: SmallDocument | Absent, *, epoch: str, now: int, barrier: in
     return Change(new.note(), answer=new)
 
 
-def reopen(doc: SmallDocument | Absent, *, identity: str, token: str, now: int) -> Change:
-    """Open a namespace for a person's `solocron restored`: a new epoch, which every node has to check first."""
+def begin_restoring(
+    doc: SmallDocument | Absent, *, identity: str, token: str, now: int, after: str | None = None
+) -> Change | None:
+    """Close the namespace for a person's `solocron restored`, and leave its token there.
+
+    With `after`, None unless that token is there: the store has gone back since, or another process has written the
+    namespace. An epoch that is closed stays the same, so that the nodes report nothing new.
+    """
     found = read(doc)
+    if after is not None and (found is None or found.restoring not in (after, token)):
+        return None
+    if found is None or found.openness is not Openness.CLOSED or found.identity != identity:
+        found = _next(found, 0, identity, token, Openness.CLOSED, since=now, doubt=True)
+    new = replace(found, restoring=token)
+    return Change(new.note(), answer=new)
+
+
+def reopen(doc: SmallDocument | Absent, *, identity: str, restoring: str, token: str, now: int) -> Change | None:
+    """Open a namespace for a person's `solocron restored`: a new epoch, which every node has to check first.
+
+    None unless the token `restoring` is there: what was looked at is not what would be opened.
+    """
+    found = read(doc)
+    if found is not None and found.token == token:
+        return Change(_unchanged(doc), answer=found)  # the reply to an earlier try was lost
+    if found is None or found.restoring != restoring:
+        return None
     new = _next(found, 0, identity, token, Openness.OPEN, since=now, doubt=False)
     return Change(new.note(), answer=new)
 

@@ -273,6 +273,8 @@ def write_off(
     It is recorded as lost. If retries after a crash are left, it waits as the next attempt instead. The same holds for
     every attempt that was handed over, be it that its node publishes, awaits the pick-up or is to publish again: its
     message is good all the while, and a worker that died may have picked it up.
+
+    Several nodes may do so for one check, and each may repeat it after a lost reply: nothing is written off twice.
     """
     if isinstance(doc, Absent) or doc.removed or not may_have_started(doc, until):
         return None
@@ -300,9 +302,7 @@ def write_off(
         else:
             records.extend(_may_have_run(job, o, now=now) for o in each(one))
             if again:
-                waiting_runs.extend(
-                    replace(o, attempt=o.attempt + 1, tries=o.tries + 1, crashed=True, offer=None) for o in each(one)
-                )
+                waiting_runs.extend(_next_attempt(o, until=until, now=now) for o in each(one))
     waiting_ranges = job.waiting_ranges
     if not repeats:
         records.extend(give_up_range(job, s, Status.LOST, WENT_BACK, now=now) for s in waiting_ranges)
@@ -324,6 +324,17 @@ def _lose(job: Job, slots: Timetable, *, now: int, at: int) -> tuple[Job, tuple[
     pass_over(job, slots, records, since, last, Status.LOST, WENT_BACK, now=at)
     records.extend(leave_out(job, slots, since, last, now=at))
     return replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last)), tuple(records)
+
+
+def _next_attempt(waiting_run: WaitingRun, *, until: int, now: int) -> WaitingRun:
+    """Return the attempt after one that is written off; it may start at once, as after a crash.
+
+    The time of the attempt before must not stay. That of an offer is when it lapses, minutes ahead. Any other is not
+    after `until`, so that the next node to write off would take this attempt for one that was due by then.
+    """
+    ready_at = max(now, until + 1, waiting_run.slot)
+    attempt, tries = waiting_run.attempt + 1, waiting_run.tries + 1
+    return replace(waiting_run, ready_at=ready_at, attempt=attempt, tries=tries, crashed=True, offer=None)
 
 
 def _may_have_run(job: Job, waiting_run: WaitingRun, *, now: int) -> Record:

@@ -66,8 +66,28 @@ def test_what_is_closed_stays_closed_until_a_person_opens_it() -> None:
     assert after(begin(closed.note(), identity="newer")).identity == "newer"
     forgotten = after(begin(closed.note(), known=9))
     assert (forgotten.openness, forgotten.count) == (Openness.CLOSED, 10), "that somebody had opened it is lost"
-    reopened = after(model.reopen(closed.note(), identity="new", token="y", now=400))
-    assert (reopened.openness, reopened.count) == (Openness.OPEN, closed.count + 1)
+    restoring = after(model.begin_restoring(closed.note(), identity="new", token="r", now=400))
+    reopened = after(model.reopen(restoring.note(), identity="new", restoring="r", token="y", now=400))
+    assert (reopened.openness, reopened.count, reopened.restoring) == (Openness.OPEN, closed.count + 1, "")
+
+
+def test_a_person_opens_only_what_bears_the_token_of_the_closing() -> None:
+    """A store that went back meanwhile bears none, or that of an earlier write."""
+    restoring = partial(model.begin_restoring, identity="new", now=400)
+    first = after(restoring(OPEN.note(), token="r"))
+    assert (first.openness, first.count) == (Openness.CLOSED, OPEN.count + 1)
+    second = after(restoring(first.note(), token="s", after="r"))
+    assert second.gate == first.gate, "to the nodes nothing has changed"
+    assert after(restoring(second.note(), token="s", after="r")) == second, "the reply was lost"
+    assert restoring(OPEN.note(), token="s", after="r") is None
+    assert restoring(after(restoring(first.note(), token="another")).note(), token="s", after="r") is None
+    opens = partial(model.reopen, identity="new", restoring="s", token="o", now=500)
+    assert opens(OPEN.note()) is None
+    assert opens(first.note()) is None
+    opened = after(opens(second.note()))
+    assert after(opens(opened.note())) == opened, "the reply was lost"
+    closed_again = after(model.close(second.note(), identity="newer", known=9, token="x", now=450))
+    assert opens(closed_again.note()) is None, "a node has noticed that the store went back"
 
 
 def test_what_others_keep_in_the_document_is_kept() -> None:
@@ -76,7 +96,7 @@ def test_what_others_keep_in_the_document_is_kept() -> None:
     changes: tuple[Change | None, ...] = (
         begin(kept),
         model.close(kept, identity="new", known=3, token="x", now=1),
-        model.reopen(kept, identity="new", token="x", now=1),
+        model.begin_restoring(kept, identity="new", token="x", now=1),
     )
     for change in changes:
         assert change is not None

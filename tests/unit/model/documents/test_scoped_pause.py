@@ -68,7 +68,8 @@ def test_a_check_a_restore_and_a_closed_namespace_keep_the_pauses() -> None:
     found = after(pause(NOWHERE, wanted=ScopedPause(scope=ETL, at=0), now=10)).note()
     begun = namespace.begin_check(found, identity="other", known=1, checked="", token="u", now=20)
     closed = namespace.close(found, identity="other", known=1, token="u", now=20)
-    opened = namespace.reopen(found, identity="other", token="u", now=20)
+    restoring = after(namespace.begin_restoring(found, identity="other", token="r", now=20)).note()
+    opened = namespace.reopen(restoring, identity="other", restoring="r", token="u", now=20)
     assert [after(change).pauses[0].scope for change in (begun, closed, opened)] == [ETL] * 3
 
 

@@ -399,6 +399,28 @@ class TestAStoreThatWentBack:
         assert self.written_off(job).ended() == [(HOUR, "lost")]
         assert job.pick_up(ticket) is Dropped.STALE
 
+    def test_rule_the_next_attempt_does_not_wait_for_the_offer_to_lapse(self) -> None:
+        """It is published at once, as after a crash, and not when a message that counts no more would have lapsed."""
+        job = carried(retries=1)
+        offered(job)
+        self.written_off(job.at(HOUR + 20), since=15)
+        assert [(one.attempt, seconds(one.ready_at), one.offer) for one in job.job.waiting_runs] == [
+            (2, HOUR + 20, None)
+        ]
+        assert job.claims("b").attempt == 2
+
+    @pytest.mark.parametrize("handed_over", [True, False])
+    def test_rule_writing_off_twice_uses_up_one_retry(self, handed_over: bool) -> None:
+        """Every node that finds the check complete writes off, and repeats it if the reply is lost."""
+        job = carried(retries=2)
+        if handed_over:
+            offered(job)
+        job.at(HOUR + 20)
+        for _ in range(2):
+            self.written_off(job, since=15)
+        assert [(one.attempt, one.tries) for one in job.job.waiting_runs] == [(2, 1)]
+        assert [(record.attempt, str(record.status)) for record in job.log.values()] == [(1, "lost")]
+
     def test_and_what_its_node_put_back_during_the_check(self) -> None:
         job = carried()
         ticket = job.at(HOUR).claims("a")
@@ -408,7 +430,7 @@ class TestAStoreThatWentBack:
     def test_where_retries_are_left_the_next_attempt_is_handed_over(self) -> None:
         job = carried(retries=1)
         ticket = job.at(HOUR).claims("a")
-        assert self.written_off(job).ended() == [(HOUR, "lost")]
+        assert self.written_off(job.at(HOUR + 20), since=15).ended() == [(HOUR, "lost")]
         again = job.claims("b")
         assert (again.run, again.attempt, again.handing) == (ticket.run, 2, True)
         assert job.pick_up(ticket) is Dropped.STALE

@@ -27,7 +27,8 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Life, Session
 from solocron.model.transitions import claiming
-from solocron.stores.contract import ChangeFn, Gate
+from solocron.model.transitions.giving_up import GivingUp
+from solocron.stores.contract import Gate
 from solocron.testing.simulation.database import Database
 from tests.simulation import test_going_back_histories as histories
 from tests.unit.client import test_restore as restore
@@ -284,7 +285,7 @@ def _g21(bites: Bites) -> Patches:
 
 
 def _g27(bites: Bites) -> Patches:
-    def forgotten(self: Memory, kind: Kind, name: str, token: str, change: ChangeFn) -> None:
+    def forgotten(self: Memory, change: GivingUp) -> None:
         bites(True)
 
     return [(Memory, "giving_up", forgotten)]

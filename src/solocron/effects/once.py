@@ -31,6 +31,7 @@ from solocron.errors import (
 from solocron.lease.liveness import Mode
 from solocron.model.change import Change, Kind
 from solocron.model.documents import key as model
+from solocron.model.transitions.giving_up import GivingUp
 
 __all__ = ["Claim", "Once"]
 
@@ -223,9 +224,9 @@ class Once(OnceBlock):
 
         `RunStopped` is raised by the block's own call of its run, so it counts as the former.
         """
-        change = model.drop if isinstance(error, Exception | RunStopped) else model.doubt
+        uncertain = not isinstance(error, Exception | RunStopped)
         try:
-            self._write(partial(_ended, change=change, token=self._token), stubborn=True, gives_up=self._token)
+            self._write(GivingUp(Kind.KEY, self.key, self._token, uncertain), stubborn=True)
         except (SolocronError, RunStopped) as trouble:  # what ended the block is what the caller must see
             later = "it will be uncertain" if self._desk.ward() is None else "the node releases it later"
             self._desk.tell(f"a key could not be released; {later}", key=self.key, error=str(trouble))
@@ -237,17 +238,12 @@ class Once(OnceBlock):
             self._desk.drop()
 
     def _write(
-        self,
-        change: Any,
-        *,
-        check: Callable[[], None] | None = None,
-        stubborn: bool = False,
-        gives_up: str | None = None,
+        self, change: Any, *, check: Callable[[], None] | None = None, stubborn: bool = False
     ) -> tuple[Any, int]:
         desk = self._desk
         result, now = write(
             desk.store, Kind.KEY, self.key, change, runtime=desk.runtime, session=self._session, ward=desk.ward(),
-            check=check, stubborn=stubborn, gives_up=gives_up, lost=desk.lost,
+            check=check, stubborn=stubborn, lost=desk.lost,
         )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 
@@ -262,10 +258,6 @@ def _seized(doc: Any, now: int, *, by: model.Opening, after: str) -> Change | No
 
 def _closed(doc: Any, now: int, *, token: str, keep: int | None, value: Any = None) -> Change | None:
     return model.close(doc, token=token, now=now, value=value, keep=keep)
-
-
-def _ended(doc: Any, now: int, *, change: Callable[..., Change | None], token: str) -> Change | None:
-    return change(doc, token=token, now=now)
 
 
 def _advance(tries: Generator[Any, Any, Claim], answer: Any) -> Any:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Hold, Job
 from solocron.model.transitions.finishing import Outcome
+from solocron.model.transitions.giving_up import GivingUp
 from solocron.model.transitions.rejoin import Remembered
 from solocron.runtime import Runtime
-from solocron.stores.contract import ChangeFn
 
 __all__ = ["KEPT", "LetGo", "Memory"]
 
@@ -43,10 +43,7 @@ class _Claim:
 class LetGo:
     """A lock or key that this process holds no longer, whatever the store says."""
 
-    kind: Kind
-    name: str
-    change: ChangeFn
-    """Releases it if the document shows the token of that one acquisition, and changes nothing else."""
+    change: GivingUp
     age: float
     released: bool = False
     """True once the store has acknowledged the release."""
@@ -114,24 +111,25 @@ class Memory:
                 found.setdefault(kind, {})[name] = note
             return found
 
-    def giving_up(self, kind: Kind, name: str, token: str, change: ChangeFn) -> None:
+    def giving_up(self, change: GivingUp) -> None:
         """Record that this process no longer holds a lock or key: from here on nothing puts it back as held."""
         with self._mutex:
-            self._given_up[token] = LetGo(kind, name, change, self._age)
-            _, kept = self._effects.get((kind, name), (0.0, None))
+            self._given_up[change.token] = LetGo(change, self._age)
+            key = (change.kind, change.name)
+            _, kept = self._effects.get(key, (0.0, None))
             changed = None if kept is None else change(kept, 0)
             if changed is None:
                 return
             if isinstance(changed.doc, SmallDocument):
-                self._effects[kind, name] = (self._age, changed.doc)
+                self._effects[key] = (self._age, changed.doc)
             else:
-                self._effects.pop((kind, name))
+                self._effects.pop(key)
 
-    def gave_up(self, token: str) -> None:
+    def gave_up(self, change: GivingUp) -> None:
         """Record that the store has acknowledged the release."""
         with self._mutex:
-            if token in self._given_up:
-                self._given_up[token].released = True
+            if change.token in self._given_up:
+                self._given_up[change.token].released = True
 
     def given_up(self, *, unreleased: bool = False) -> list[LetGo]:
         """Return what this process gave up, or only what the store has not acknowledged yet."""

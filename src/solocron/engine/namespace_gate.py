@@ -18,6 +18,7 @@ from solocron.model.documents import namespace as model
 from solocron.model.documents.namespace import NAME, Namespace, Openness
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session
+from solocron.model.transitions.giving_up import GivingUp
 from solocron.stores.contract import ChangeFn, Gate, Named, Store, Verdict
 from solocron.stores.paging import find_session, read_namespace
 from solocron.stores.until_known import update_until_known
@@ -134,12 +135,13 @@ class NamespaceGate:
         elif doc.session in (None, self._holder.lease.session, *self._holder.former):
             self._memory.wrote(doc)
 
-    def giving_up(self, kind: Kind, name: str, token: str, change: ChangeFn) -> None:
+    def giving_up(self, change: GivingUp) -> None:
         """Remember a release before it is sent, so that it is repeated until the store has acknowledged it."""
-        self._memory.giving_up(kind, name, token, change)
+        self._memory.giving_up(change)
 
-    def gave_up(self, token: str) -> None:
-        self._memory.gave_up(token)
+    def gave_up(self, change: GivingUp) -> None:
+        """Record that the store has acknowledged the release."""
+        self._memory.gave_up(change)
 
     # --- what the store said ---------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ class PutBack:
             portion: dict[tuple[Kind, str], LetGo] = {}
             for one in left:  # of several acquisitions of one lock, one at a time
                 if len(portion) < PORTION:
-                    portion.setdefault((one.kind, one.name), one)
+                    portion.setdefault((one.change.kind, one.change.name), one)
             for kind in {kind for kind, _ in portion}:
                 of_kind = {name: one for (of, name), one in portion.items() if of is kind}
                 self._update_all(

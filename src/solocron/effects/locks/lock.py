@@ -26,6 +26,7 @@ from solocron.lease.liveness import Liveness, Mode
 from solocron.lease.terms import LeaseTerms
 from solocron.model.change import Change, Kind
 from solocron.model.documents import lock as model
+from solocron.model.transitions.giving_up import GivingUp
 from solocron.runtime import Runtime, Threads
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
@@ -235,12 +236,8 @@ class Lock:
 
     def _give_up(self, token: str) -> None:
         """Leave nothing behind: neither a place in the queue nor a lock whose grant was lost with the reply."""
-
-        def change(doc: Any, at: int) -> Change | None:
-            return model.release(doc, token=token, now=at) or model.leave(doc, token=token, now=at)
-
         try:
-            self._write(change, gives_up=token)
+            self._write(GivingUp(Kind.LOCK, self.name, token))
         except StoreError:
             pass  # a ticket lapses within seconds; a grant whose reply was lost is released by the node, or lapses
 
@@ -259,25 +256,18 @@ class Lock:
 
     def let_go(self, token: str) -> bool:
         """Release the lock; False if the token is not the holder's."""
-        answer, _ = self._write(
-            lambda doc, at: _said(model.release(doc, token=token, now=at)), stubborn=True, gives_up=token
-        )
+        answer, _ = self._write(GivingUp(Kind.LOCK, self.name, token), stubborn=True)
         if answer is True:
             self.place.store.signal()
         return answer is not None
 
     def _write(
-        self,
-        change: Callable[[Any, int], Change | None],
-        *,
-        session: str | None = None,
-        stubborn: bool = False,
-        gives_up: str | None = None,
+        self, change: Callable[[Any, int], Change | None], *, session: str | None = None, stubborn: bool = False
     ) -> tuple[Any, int]:
         """Return the answer of a change (None if it was declined), and the store's time."""
         result, now = write(
             self.place.store, Kind.LOCK, self.name, change, runtime=self.place.runtime, session=session,
-            ward=self.place.ward(), stubborn=stubborn, gives_up=gives_up,
+            ward=self.place.ward(), stubborn=stubborn,
         )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 

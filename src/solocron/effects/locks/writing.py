@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from solocron.errors import InvalidError, LeaseLost, LockLost, StoreError, StoreUnavailable
 from solocron.model.change import Kind
+from solocron.model.transitions.giving_up import GivingUp
 from solocron.runtime import Runtime
 from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Store, Verdict
 from solocron.stores.until_known import update_until_known
@@ -35,8 +36,8 @@ class Ward(Protocol):
     def gate(self) -> Gate: ...
     def stands_open(self, gate: Gate, session: str) -> bool: ...
     def wrote(self, kind: Kind, name: str, doc: object) -> None: ...
-    def giving_up(self, kind: Kind, name: str, token: str, change: ChangeFn) -> None: ...
-    def gave_up(self, token: str) -> None: ...
+    def giving_up(self, change: GivingUp) -> None: ...
+    def gave_up(self, change: GivingUp) -> None: ...
 
 
 TRIES = 8
@@ -64,7 +65,6 @@ def write(
     ward: Ward | None = None,
     check: Callable[[], Any] | None = None,
     stubborn: bool = False,
-    gives_up: str | None = None,
     lost: type[LockLost | LeaseLost] = LockLost,
 ) -> tuple[Result, int]:
     """Return the result, applied or declined, and the store's time. With `session`, raise `lost` unless it is live.
@@ -74,8 +74,7 @@ def write(
     With `check`, an unavailable store is tried until `check` raises; else a few times if `stubborn`. With `check` and
     `ward`, so is a store that went back and declines because it lacks what this process wrote.
 
-    `gives_up`: the change releases what was acquired with this token, and nothing else. With `ward`, the node repeats
-    it until the store has acknowledged it, so a caller need not try again.
+    With `ward`, the node repeats a change that gives something up until the store has acknowledged it.
     """
 
     def again(tries: int, applied: Applied | None, error: StoreUnavailable | None) -> bool:
@@ -91,8 +90,8 @@ def write(
         runtime.event().wait(min(0.005 * 2.0 ** min(tries, 8), 1.0) * runtime.rng.uniform(0.5, 1.5))
         return True
 
-    if ward is not None and gives_up is not None:
-        ward.giving_up(kind, name, gives_up, change)
+    if ward is not None and isinstance(change, GivingUp):
+        ward.giving_up(change)
     gate = ward.gate if ward is not None and session is not None else None
     refused = 0
     while True:
@@ -110,8 +109,8 @@ def write(
     (result,) = applied.results
     if result.verdict is Verdict.APPLIED and ward is not None:
         ward.wrote(kind, name, result.doc)
-        if gives_up is not None:
-            ward.gave_up(gives_up)
+        if isinstance(change, GivingUp):
+            ward.gave_up(change)
     if result.verdict is Verdict.BLOCKED:
         raise StoreError(f"{kind} {name!r} could not be changed: {result.error}; nothing was written.")
     if result.verdict is Verdict.UNKNOWN:

@@ -9,6 +9,7 @@ from typing import Any
 from proof.mutants.mutant import Bites, Mutant, Patches
 from proof.mutants.suites import Check, Worlds
 from solocron.client.restore import Restore
+from solocron.effects.locks import writing
 from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
 from solocron.engine.housekeeping import Housekeeping
@@ -27,7 +28,7 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Life, Session
 from solocron.model.transitions import claiming
-from solocron.stores.contract import Gate
+from solocron.stores.contract import Gate, Store
 from solocron.testing.simulation.database import Database
 from tests.simulation import test_going_back_histories as histories
 from tests.unit.engine import test_going_back as going_back
@@ -209,13 +210,13 @@ def _g23(bites: Bites) -> Patches:
 
 
 def _g24(bites: Bites) -> Patches:
-    real = NamespaceGate.stands_open
+    real = writing.stands_open
 
-    def believed(self: NamespaceGate, gate: Gate, session: str) -> bool:
-        bites(not real(self, gate, session))
+    def believed(store: Store, gate: Gate, session: str) -> bool:
+        bites(not real(store, gate, session))
         return True
 
-    return [(NamespaceGate, "stands_open", believed)]
+    return [(writing, "stands_open", believed)]
 
 
 def _x82(bites: Bites) -> Patches:

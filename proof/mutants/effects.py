@@ -12,6 +12,7 @@ from solocron.model.change import Change, SmallDocument
 from solocron.model.documents import steps as steps_model
 from solocron.runs import making
 from solocron.runs.base import BaseRun
+from solocron.stores.ward import Ward
 
 __all__ = ["MUTANTS"]
 
@@ -40,9 +41,9 @@ def _x26(bites: Bites) -> Patches:
 def _x56(bites: Bites) -> Patches:
     real = making.make_effects
 
-    def the_job(verbs: making.MakeVerbs, session: str, scope: str, run: BaseRun) -> Any:
+    def the_job(verbs: making.MakeVerbs, session: str, scope: str, ward: Ward | None, run: BaseRun) -> Any:
         bites(scope != run.job)
-        return real(verbs, session, run.job, run)
+        return real(verbs, session, run.job, ward, run)
 
     return [(making, "make_effects", the_job)]
 

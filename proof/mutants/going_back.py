@@ -9,6 +9,7 @@ from typing import Any
 from proof.mutants.mutant import Bites, Mutant, Patches
 from proof.mutants.suites import Check, Worlds
 from solocron.client.restore import Restore
+from solocron.effects.locks import writing
 from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
 from solocron.engine.housekeeping import Housekeeping
@@ -28,7 +29,7 @@ from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Life, Session
 from solocron.model.transitions import claiming
 from solocron.model.transitions.giving_up import GivingUp
-from solocron.stores.contract import Gate
+from solocron.stores.contract import Gate, Store
 from solocron.testing.simulation.database import Database
 from tests.simulation import test_going_back_histories as histories
 from tests.unit.client import test_restore as restore
@@ -211,13 +212,13 @@ def _g23(bites: Bites) -> Patches:
 
 
 def _g24(bites: Bites) -> Patches:
-    real = NamespaceGate.stands_open
+    real = writing.stands_open
 
-    def believed(self: NamespaceGate, gate: Gate, session: str) -> bool:
-        bites(not real(self, gate, session))
+    def believed(store: Store, gate: Gate, session: str) -> bool:
+        bites(not real(store, gate, session))
         return True
 
-    return [(NamespaceGate, "stands_open", believed)]
+    return [(writing, "stands_open", believed)]
 
 
 def _g25(bites: Bites) -> Patches:

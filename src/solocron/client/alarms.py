@@ -85,7 +85,7 @@ class AlarmDesk:
         self._write(what, lambda doc, at: lift(doc))
 
     def _write(self, what: str, change: ChangeFn) -> None:
-        write(self._store, Kind.ALARM, document_of(what), change, runtime=self._documents.runtime)
+        write(self._store, Kind.ALARM, document_of(what), change, runtime=self._documents.runtime, ward=None)
 
     def _check_what(self, what: str) -> None:
         """Refuse what cannot be stored, and a name that no kind, job or pool has: it would silence nothing."""

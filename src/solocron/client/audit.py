@@ -51,7 +51,9 @@ class Audit:
             return
         at = self._store.clock()
         name = audit.name_of(at, self._runtime.rng.token())
-        write(self._store, Kind.AUDIT, name, lambda doc, now: audit.ask(doc, act, at=at), runtime=self._runtime)
+        write(
+            self._store, Kind.AUDIT, name, lambda doc, now: audit.ask(doc, act, at=at), runtime=self._runtime, ward=None
+        )
         under_way = Audited()
         try:
             yield under_way
@@ -98,6 +100,7 @@ class Audit:
                 name,
                 lambda doc, now: audit.complete(doc, result=result[:_RESULT], after=after),
                 runtime=self._runtime,
+                ward=None,
             )
 
 

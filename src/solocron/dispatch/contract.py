@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from solocron.errors import Cancelled, LeaseLost, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
+from solocron.stores.ward import Ward
 
 __all__ = [
     "NAME",
@@ -56,6 +57,8 @@ class Away:
     scope: str
     memory: int | None
     cpu: int | None
+    ward: Ward
+    """The ward of the run: its effects are tested and remembered as those of a body in this process."""
     trusted_until: Callable[[], float]
     """Returns the boot time up to which the session of this claim can be trusted; past if it is no longer ours."""
     stopped: Callable[[], Stop | None]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solocron.effects.locks.writing import Tell, Ward, tell
+from solocron.effects.locks.writing import Tell, tell
 from solocron.errors import LeaseLost, LockLost
 from solocron.lease.liveness import Liveness
 from solocron.runtime import Runtime
 from solocron.stores.contract import Store
+from solocron.stores.ward import Ward
 
 __all__ = ["Desk"]
 
@@ -29,7 +30,8 @@ class Desk:
     """Raises if nothing may be begun any more: the lease is lost, or a stop was requested."""
     lease: Callable[[], None]
     """Raises only if the lease is lost: a caller that was asked to stop may still record what it did."""
-    ward: Callable[[], Ward | None] = lambda: None
+    ward: Callable[[], Ward | None]
+    """Returns what the node of the session knows of the store going back in time; None without a node."""
     tell: Tell = tell
     run: str | None = None
     fence: int = 0

@@ -16,6 +16,7 @@ from solocron.effects.steps import Steps
 from solocron.effects.tables import schema_of
 from solocron.effects.transaction import OnceInTransaction, claim_items, claim_items_async
 from solocron.errors import InvalidError, LeaseLost
+from solocron.stores.ward import Ward
 
 __all__ = ["Attempt", "RunVerbs", "once_of"]
 
@@ -34,6 +35,8 @@ class Attempt:
     """Raises if the body must stop."""
     lease: Callable[[], None]
     """Raises only if the lease is lost."""
+    ward: Ward | None
+    """What the node of this attempt knows of its store going back in time; None if the store cannot."""
 
 
 class RunVerbs:
@@ -52,7 +55,7 @@ class RunVerbs:
             drop=_nothing,
             check=attempt.check,
             lease=attempt.lease,
-            ward=place.ward,
+            ward=lambda: attempt.ward,
             run=attempt.run,
             fence=attempt.fence,
             lost=LeaseLost,

@@ -20,6 +20,7 @@ from solocron.jobs.unfinished import unfinished
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Status
 from solocron.model.transitions.finishing import Outcome
+from solocron.stores.ward import Ward
 
 if TYPE_CHECKING:
     from solocron.engine.runner import Runner
@@ -171,6 +172,7 @@ class Execution:
             scope=self.scope,
             memory=definition.memory,
             cpu=definition.cpu,
+            ward=self.ward,
             trusted_until=self._trusted_until,
             stopped=self.stopped,
             report=self.running.report,
@@ -183,6 +185,11 @@ class Execution:
     def stopped(self) -> Stop | None:
         """Return the reason for the body to stop, if there is one."""
         return self._node.attempts.stopped(self.running)
+
+    @property
+    def ward(self) -> Ward:
+        """What the node of this attempt knows of its store going back: its effects are written under that."""
+        return self._node.calling.ward
 
     @property
     def zone(self) -> str:

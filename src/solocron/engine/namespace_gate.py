@@ -20,7 +20,6 @@ from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session
 from solocron.model.transitions.giving_up import GivingUp
 from solocron.stores.contract import ChangeFn, Gate, Named, Store, Verdict
-from solocron.stores.paging import find_session, read_namespace
 from solocron.stores.until_known import update_until_known
 
 __all__ = ["NamespaceGate", "change_namespace"]
@@ -107,23 +106,6 @@ class NamespaceGate:
         """Return the same for a write under a session that this process has lost."""
         former = self._holder.former.get(session)
         return Gate(0 if former is None else former.beats, (f"{Openness.OPEN} {self.epoch}",))
-
-    def stands_open(self, gate: Gate, session: str) -> bool:
-        """Return whether the gate is open, so that what the store declined before can be believed.
-
-        Reads suffice, in this order. If the store had gone back by then, its server is another one, or the session is
-        older than the gate until this node lifts it, which it does after a new epoch was written.
-        """
-        store = self._context.store
-        try:
-            own = find_session(store, session)
-            known = read_namespace(store)
-            identity = store.identity()
-        except StoreUnavailable:
-            return False
-        if known is None or own is None or own.beats < gate.beats:
-            return False
-        return f"{known.gate} ".startswith(gate.openings(identity))
 
     def wrote(self, kind: Kind, name: str, doc: object) -> None:
         """Remember a lock, a key or steps that the store acknowledged: they are put back if the store goes back.

@@ -101,8 +101,9 @@ class Node:
         registrar = Registrar(context, lease, parts.declared, advertised, parts.zone_data)
         finisher = Finisher(context, attempts, permits, memory)
         calling = Calling(
-            handlers=parts.handlers, dispatchers=parts.dispatchers, around=parts.around, make_run=parts.make_run
-        )
+            handlers=parts.handlers, dispatchers=parts.dispatchers, around=parts.around, make_run=parts.make_run,
+            ward=gate,
+        )  # fmt: skip
         runner = Runner(context, attempts, permits, finisher.add, calling)
         recovery = Recovery(context, gate, holder, PutBack(context, memory, permits, registrar))
         requirements = Requirements(context, parts.handlers, permits, registrar)

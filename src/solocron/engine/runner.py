@@ -18,6 +18,7 @@ from solocron.jobs.registry import Handler
 from solocron.model._fast.values import replace
 from solocron.model.documents.job import Hold, Job
 from solocron.model.transitions.finishing import HandBack, HandOver, NotPublished, Outcome
+from solocron.stores.ward import Ward
 
 __all__ = ["Around", "Calling", "MakeRun", "Runner"]
 
@@ -36,6 +37,8 @@ class Calling:
     dispatchers: Mapping[str, Dispatcher]
     around: Around
     make_run: MakeRun
+    ward: Ward
+    """What the node knows of its store going back: the effects of its runs are written under that."""
 
 
 class Runner:

@@ -14,6 +14,7 @@ from solocron.runs.async_run import AsyncRun
 from solocron.runs.base import BaseRun, Previous
 from solocron.runs.run import Run
 from solocron.schedules.zone import load_zone
+from solocron.stores.ward import Ward
 
 __all__ = ["MakeVerbs", "make_run"]
 
@@ -47,7 +48,7 @@ def make_run(execution: Execution, *, verbs: MakeVerbs) -> Run | AsyncRun:
         report=execution.running.report,
         shard=hold.shard,
         shards=hold.shards,
-        effects=partial(make_effects, verbs, execution.running.session, execution.scope),
+        effects=partial(make_effects, verbs, execution.running.session, execution.scope, execution.ward),
     )
 
 
@@ -56,8 +57,8 @@ def run_class(is_async: bool) -> type[Run | AsyncRun]:
     return AsyncRun if is_async else Run
 
 
-def make_effects(verbs: MakeVerbs, session: str, scope: str, run: BaseRun) -> RunVerbs:
-    """Make the verbs with I/O of a run, under the session and the fence of its attempt."""
+def make_effects(verbs: MakeVerbs, session: str, scope: str, ward: Ward | None, run: BaseRun) -> RunVerbs:
+    """Make the verbs with I/O of a run, under the session, the fence and the ward of its attempt."""
     return verbs(
         Attempt(
             run=run.id,
@@ -67,6 +68,7 @@ def make_effects(verbs: MakeVerbs, session: str, scope: str, run: BaseRun) -> Ru
             scope=scope,
             check=run.check,
             lease=run._check_lease,
+            ward=ward,
         )
     )
 

@@ -1,7 +1,8 @@
 """Builds the run of a call in a process of its own, from the order that its node sent.
 
 Its methods with I/O (`once`, `step`, `guard`) use a connection to the store of their own, under the node's session and
-the run's fence: what they write is refused once the lease is gone.
+the run's fence: what they write is refused once the lease is gone. Their ward is the node's: what they write is tested
+and remembered as if the body ran there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from solocron.runs.run import Run
 from solocron.runtime import Threads
 from solocron.schedules.zone import load_zone
 from solocron.stores.url import Secret, make_store
+from solocron.stores.ward import Ward
 
 __all__ = ["make_remote_run"]
 
@@ -35,11 +37,12 @@ def make_remote_run(
     is_async: bool,
     stopped: Callable[[], Stop | None],
     report: Callable[[dict[str, Any]], None],
+    ward: Ward,
 ) -> Run | AsyncRun:
     """Build the run with the facts that it had on its node."""
     zone = load_zone(order["zone"]).info
     facts = {name: unpacked(packed, zone, _previous) for name, packed in order["facts"].items()}
-    effects = partial(make_effects, _Verbs(order).make, order["session"], order["scope"])
+    effects = partial(make_effects, _Verbs(order).make, order["session"], order["scope"], ward)
     return run_class(is_async)(**facts, stopped=stopped, report=report, effects=effects)
 
 
@@ -64,7 +67,7 @@ class _Verbs:
                 lease = timedelta(seconds=order["lease"])
                 store = make_store(Secret(order["store"]), namespace=order["namespace"], lease=lease)
                 store.open()
-                self._made = RunVerbs(attempt, LockPlace(store, Threads(), attempt.node, _no_tie))
+                self._made = RunVerbs(attempt, LockPlace(store, Threads(), attempt.node, _no_tie, lambda: attempt.ward))
         return self._made
 
 

@@ -10,7 +10,6 @@ from solocron import surroundings
 from solocron.dispatch.carrier import FOREIGN_REMEDY, Carriage, Carrier, Forward, Forwards, Message, foreign
 from solocron.dispatch.contract import Dispatcher
 from solocron.duration import parse_duration, to_us
-from solocron.effects.verbs import Attempt, RunVerbs
 from solocron.engine.node import Node
 from solocron.errors import ConfigurationError, InvalidError
 from solocron.jobs.checks import check_name
@@ -153,11 +152,7 @@ class CarryingOperations:
             self._guest.close(self._core.configuration.grace)
 
     def _make_guest(self, dispatchers: dict[str, Dispatcher]) -> Node:
-        def verbs(attempt: Attempt) -> RunVerbs:
-            return RunVerbs(attempt, self._locks.place_under(node))
-
-        node = self._core.make_guest(verbs, dispatchers)
-        return node
+        return self._core.make_guest(self._locks.make_verbs, dispatchers)
 
 
 def refuse_unknown_carriers(core: Core) -> None:

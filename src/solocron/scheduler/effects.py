@@ -9,7 +9,7 @@ from solocron.effects.desk import Desk
 from solocron.effects.locks.session import SharedSession
 from solocron.effects.once import Once
 from solocron.effects.transaction import OnceInTransaction
-from solocron.effects.verbs import Attempt, RunVerbs, once_of
+from solocron.effects.verbs import once_of
 from solocron.errors import LockLost
 from solocron.jobs.options import Span
 from solocron.scheduler.core import Core
@@ -58,9 +58,6 @@ class EffectOperations:
         if on_uncertain != "raise":
             given["on_uncertain"] = on_uncertain
         return once_of(desk, key, connection, given)
-
-    def _make_verbs(self, attempt: Attempt) -> RunVerbs:
-        return RunVerbs(attempt, self._locks.place())
 
 
 class _Session:

@@ -65,7 +65,7 @@ def scheduler_on(
 
 def make_node(scheduler: Scheduler) -> Node:
     """Assemble the node of a scheduler, for tests that drive its parts by hand."""
-    return scheduler._core.make_node(scheduler._make_verbs)
+    return scheduler._core.make_node(scheduler._locks.make_verbs)
 
 
 def lock_place_of(scheduler: Scheduler) -> LockPlace:

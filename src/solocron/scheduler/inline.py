@@ -13,7 +13,6 @@ from solocron import surroundings
 from solocron.client.refusals import error_of
 from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.inline import Ended, Inline, Observed
-from solocron.effects.verbs import Attempt, RunVerbs
 from solocron.engine.node import Node
 from solocron.errors import Cancelled, ConflictError, InvalidError, NotFoundError, StaleFence, TimedOut
 from solocron.events import Event
@@ -109,7 +108,7 @@ class InlineOperations:
         refuse_unknown_calendars(core)
         ended: list[Ended] = []
         here.report_to(ended.append)
-        node = core.make_node(self._verbs_under(lambda: node), ticking=True, here=here)
+        node = core.make_node(self._locks.make_verbs, ticking=True, here=here)
         ends: list[Event] = []
         for event in _ENDS:
             core.events.on(event, ends.append)
@@ -153,10 +152,6 @@ class InlineOperations:
         if isinstance(answer, Needs):
             raise ConflictError(f"{name} was not run: every permit of the limit {answer.limit!r} is taken; try again.")
         raise ConflictError(f"{name} was not run: its definition in the store is that of another application.")
-
-    def _verbs_under(self, node: Callable[[], Node]) -> Callable[[Attempt], RunVerbs]:
-        """Make the effects of a run under a node that is not the scheduler's own."""
-        return lambda attempt: RunVerbs(attempt, self._locks.place_under(node()))
 
 
 def refuse_loop(core: Core) -> None:

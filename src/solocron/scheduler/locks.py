@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from solocron.effects.locks.leader import Leader
 from solocron.effects.locks.listing import LockView, force_release, list_locks
 from solocron.effects.locks.lock import Lock, LockPlace
 from solocron.effects.locks.session import NodeSession, PrivateSession, SharedSession
-from solocron.effects.locks.writing import Ward
-from solocron.engine.node import Node
+from solocron.effects.verbs import Attempt, RunVerbs
 from solocron.jobs.options import Span
 from solocron.model.change import Kind
 from solocron.scheduler.auditing import audited
 from solocron.scheduler.core import Core
+from solocron.stores.ward import Ward
 
 __all__ = ["LockOperations", "LockRoom"]
 
@@ -39,9 +38,12 @@ class LockRoom:
         self._place.owner = core.settings.node
         return self._place
 
-    def place_under(self, node: Node) -> LockPlace:
-        """Return the place of the runs of a node that is not the scheduler's own."""
-        return replace(self.place(), ward=lambda: node.gate)
+    def make_verbs(self, attempt: Attempt) -> RunVerbs:
+        """Make the effects of an attempt: the store is this scheduler's, session and ward are the attempt's.
+
+        Its node may be another than the running one: a node that drains, the node of a `run_now`, a guest.
+        """
+        return RunVerbs(attempt, self.place())
 
     def shared_session(self) -> SharedSession:
         """Return the session of the running node, or a private one."""

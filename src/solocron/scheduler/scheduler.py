@@ -316,7 +316,7 @@ class Scheduler(
         core = self._core
         refuse_unknown_calendars(core)
         refuse_unknown_carriers(core)
-        core.node = node = core.make_node(self._make_verbs, ticking=ticking, here=here)
+        core.node = node = core.make_node(self._locks.make_verbs, ticking=ticking, here=here)
         try:
             node.start(ticking=ticking)
         except BaseException:

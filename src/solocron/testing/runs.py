@@ -111,12 +111,12 @@ def _effects(run: BaseRun, scope: str) -> RunVerbs:
     store = MemoryStore()
     session = Session(name=_SESSION, node=run.node, host="test", pid=0, lease=_FOREVER)
     store.update(Named(Kind.SESSION, (_SESSION,)), lambda doc, now: begin(doc, session, now=now))
-    place = LockPlace(store, Threads(), run.node, _no_session)
+    place = LockPlace(store, Threads(), run.node, _no_session, ward=lambda: None)
 
     def make(attempt: Attempt) -> RunVerbs:
         return RunVerbs(attempt, place)
 
-    return make_effects(make, _SESSION, scope, run)
+    return make_effects(make, _SESSION, scope, None, run)  # no ward: a store that ends with the test cannot go back
 
 
 def _no_session() -> Any:

@@ -26,7 +26,7 @@ class Body:
     def end(self, value, error): print("end", flush=True)
     def away(self):
         nothing = lambda *_: None
-        return Away(handler=None, run=None, zone="UTC", session="", scope="", memory=None, cpu=None,
+        return Away(handler=None, run=None, zone="UTC", session="", scope="", memory=None, cpu=None, ward=None,
                     trusted_until=nothing, stopped=nothing, report=nothing, printed=kept.append)
 
 def body():

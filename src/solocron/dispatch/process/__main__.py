@@ -23,9 +23,9 @@ _LOOK_AT_MEMORY = 0.05
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def main(control: int, report: int) -> NoReturn:
+def main(control: int, report: int, questions: int) -> NoReturn:
     """Carry one order out; the process ends with it."""
-    for fd in (control, report):
+    for fd in (control, report, questions):
         os.set_inheritable(fd, False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore)
@@ -42,7 +42,7 @@ def main(control: int, report: int) -> NoReturn:
         os.close(control)
         from solocron.dispatch.process.worker import work
 
-        work(order, report, shared)
+        work(order, report, questions, shared)
         sys.exit(0)
     _watch(worker, incoming, report, shared, order["memory"])
 
@@ -153,4 +153,4 @@ class _Lines:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:4]))

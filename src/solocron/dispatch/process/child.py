@@ -14,6 +14,7 @@ from typing import Any
 
 from solocron.dispatch.contract import Away, Elsewhere, RaisedElsewhere
 from solocron.dispatch.process.output import Output
+from solocron.dispatch.process.ward import Questions
 from solocron.errors import Cancelled, LeaseLost, TimedOut
 from solocron.jobs.results import NotKept
 from solocron.size import format_size
@@ -82,16 +83,19 @@ class Child:
         wake, ring = os.pipe()
         control, self._control = os.pipe()
         self._report, report = os.pipe()
+        self._questions = Questions(self._away.ward)
         try:
             with self._mutex:
-                self._process = process = _start(control, report)
+                self._process = process = _start(control, report, self._questions.mouth.fileno())
                 self._wake = ring
                 if self._killed:
                     _kill_group(process.pid)
         finally:
             os.close(control)
             os.close(report)
+            self._questions.mouth.close()
             if self._process is None:  # the machine cannot start another process: that is the outcome
+                self._questions.close()
                 for each in (wake, ring, self._control, self._report):
                     os.close(each)
         assert process.stdout is not None
@@ -105,6 +109,7 @@ class Child:
                 self._wake = None
                 process.wait()
             self._read_on()
+            self._questions.close()
             process.stdout.close()
             for each in (wake, ring, self._control, self._report):
                 os.close(each)
@@ -115,7 +120,7 @@ class Child:
         with selectors.DefaultSelector() as ears:
             for each in (self._report, self._printed, self._control):
                 os.set_blocking(each, False)
-            for each in (wake, self._report, self._printed):
+            for each in (wake, self._report, self._printed, self._questions.fileno()):
                 ears.register(each, selectors.EVENT_READ)
             writing = False
             while True:
@@ -132,6 +137,13 @@ class Child:
                         os.read(wake, 64)
                     elif key.fd == self._control:
                         self._send()
+                    elif key.fd == self._questions.fileno():
+                        for question in self._questions.accept():
+                            ears.register(question, selectors.EVENT_READ, data=question)
+                    elif key.data is not None:
+                        if self._questions.hear(key.data):
+                            ears.unregister(key.data)
+                            key.data.close()
                     elif not self._read(key.fd):
                         ears.unregister(key.fd)
                 self._tell()
@@ -266,16 +278,16 @@ def _line(said: dict[str, Any]) -> bytes:
     return json.dumps(said).encode() + b"\n"
 
 
-def _start(control: int, report: int) -> subprocess.Popen[bytes]:
+def _start(control: int, report: int, questions: int) -> subprocess.Popen[bytes]:
     """Start the child in a session and group of its own, with the import path of this process."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     return subprocess.Popen(
-        [_python(), "-P", "-m", "solocron.dispatch.process", str(control), str(report)],
+        [_python(), "-P", "-m", "solocron.dispatch.process", str(control), str(report), str(questions)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**os.environ, "PYTHONPATH": path},
-        pass_fds=(control, report),
+        pass_fds=(control, report, questions),
         start_new_session=True,
     )
 

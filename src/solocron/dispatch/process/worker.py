@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import signal
+import socket
 import sys
 import threading
 import time
@@ -19,12 +20,14 @@ from solocron.clock import SystemClock
 from solocron.dispatch import current
 from solocron.dispatch.contract import Stop
 from solocron.dispatch.process.shared import Shared
+from solocron.dispatch.process.ward import RemoteWard
 from solocron.errors import Cancelled, LeaseLost, TimedOut
 from solocron.jobs.address import FunctionAddress, find
 from solocron.jobs.around import wrap
 from solocron.jobs.registry import make_handler
 from solocron.jobs.results import NotKept, error_text, result_text
 from solocron.jobs.unfinished import awaited, unfinished
+from solocron.stores.ward import Ward
 
 __all__ = ["work"]
 
@@ -33,13 +36,13 @@ _TELL = 0.2
 _LOOK = 0.05
 
 
-def work(order: dict[str, Any], report: int, shared: Shared) -> None:
+def work(order: dict[str, Any], report: int, questions: int, shared: Shared) -> None:
     """Carry the order out and send the result; whatever the body raises is one."""
     _end_with_guard()
     _prepare(order)
     line = _Line(report)
     try:
-        value, left = _call(order, shared, line)
+        value, left = _call(order, shared, line, RemoteWard(socket.socket(fileno=questions)))
     except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome, SystemExit included
         line.answer(*_raised(error))
     else:
@@ -72,7 +75,7 @@ def _prepare(order: dict[str, Any]) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # what was printed before a kill is seen
 
 
-def _call(order: dict[str, Any], shared: Shared, line: _Line) -> tuple[Any, str | None]:
+def _call(order: dict[str, Any], shared: Shared, line: _Line, ward: Ward) -> tuple[Any, str | None]:
     """Return what the function returned, and what it began and did not carry out."""
     if order["setup"] is not None:
         find(FunctionAddress(**order["setup"]))()
@@ -82,7 +85,7 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> tuple[Any, str 
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     handler = make_handler(order["function"]["name"], function)
     make_run = find(FunctionAddress(**order["make_run"]))
-    run = make_run(order, is_async=handler.is_async, stopped=_stop_of(shared), report=line.progress)
+    run = make_run(order, is_async=handler.is_async, stopped=_stop_of(shared), report=line.progress, ward=ward)
     current.enter(lambda: run)
     if order["trace"] is not None:
         _continue_trace(order["trace"])

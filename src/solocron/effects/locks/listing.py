@@ -50,7 +50,9 @@ def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by:
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidError(f"lock {name!r}: say why it is released by force; nothing was changed.")
     check_author(by, reason, undone="nothing was changed", called="reason")
-    result, _ = write(store, Kind.LOCK, name, lambda doc, at: force(doc, by=by, why=reason, now=at), runtime=runtime)
+    result, _ = write(
+        store, Kind.LOCK, name, lambda doc, at: force(doc, by=by, why=reason, now=at), runtime=runtime, ward=None
+    )
     if result.verdict != "applied":
         if not isinstance(result.doc, SmallDocument):
             raise NotFoundError(
@@ -69,7 +71,7 @@ def raise_fences(store: Store, runtime: Runtime, fence: int) -> frozenset[str]:
     """
     names = frozenset(note.name for note in iter_documents(store, Kind.LOCK))
     for name in sorted(names):
-        write(store, Kind.LOCK, name, lambda doc, at: raise_fence(doc, fence=fence), runtime=runtime)
+        write(store, Kind.LOCK, name, lambda doc, at: raise_fence(doc, fence=fence), runtime=runtime, ward=None)
     return names
 
 

@@ -20,7 +20,7 @@ from solocron import surroundings
 from solocron.duration import parse_duration, to_us
 from solocron.effects.locks.held import HELD, Held, refuse_twice
 from solocron.effects.locks.session import PrivateSession, SharedSession
-from solocron.effects.locks.writing import Tell, Ward, check_text, tell, write
+from solocron.effects.locks.writing import Tell, check_text, tell, write
 from solocron.errors import InvalidError, LockBusy, NotEntered, StoreError, StoreRefused
 from solocron.lease.liveness import Liveness, Mode
 from solocron.lease.terms import LeaseTerms
@@ -30,6 +30,7 @@ from solocron.model.transitions.giving_up import GivingUp
 from solocron.runtime import Runtime, Threads
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
+from solocron.stores.ward import Ward
 from solocron.version import __version__
 
 __all__ = ["AT_MOST", "Lock", "LockPlace"]
@@ -50,11 +51,11 @@ class LockPlace:
     owner: str
     shared_session: Callable[[], SharedSession]
     """Returns the session by which a lock with `keep_alive` is held."""
+    ward: Callable[[], Ward | None]
+    """Returns what this process's node knows of the store going back in time; None without a node."""
     seen: dict[str, int] = field(default_factory=dict)
     """Highest fence of each lock that this process knows."""
     tell: Tell = tell
-    ward: Callable[[], Ward | None] = lambda: None
-    """Returns what this process's node knows of the store going back in time; None without a node."""
     liveness: Liveness = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +80,7 @@ class LockPlace:
         node = surroundings.node_name(host, os.getpid(), made.rng.token())
         terms = LeaseTerms.of(node=node, host=host, pid=os.getpid(), version=__version__, lease=lease)
         private = PrivateSession(opened, made, terms)
-        return cls(opened, made, node, lambda: private)
+        return cls(opened, made, node, lambda: private, ward=lambda: None)
 
 
 class Lock:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from solocron.errors import InvalidError, LeaseLost, LockLost, StoreError, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.transitions.giving_up import GivingUp
 from solocron.runtime import Runtime
-from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Store, Verdict
+from solocron.stores.contract import Applied, ChangeFn, Named, Result, Store, Verdict
 from solocron.stores.until_known import update_until_known
+from solocron.stores.ward import Ward, stands_open
 
-__all__ = ["Tell", "Ward", "check_text", "tell", "write"]
+__all__ = ["Tell", "check_text", "tell", "write"]
 
 log = logging.getLogger("solocron")
 
@@ -28,16 +29,6 @@ Tell = Callable[..., None]
 def tell(sentence: str, **facts: Any) -> None:
     """Write the sentence to the log."""
     log.warning(sentence, extra={"event": sentence.partition(";")[0], **facts})
-
-
-class Ward(Protocol):
-    """A process's knowledge of the store going back in time: when nothing may be taken, and what to put back."""
-
-    def gate(self) -> Gate: ...
-    def stands_open(self, gate: Gate, session: str) -> bool: ...
-    def wrote(self, kind: Kind, name: str, doc: object) -> None: ...
-    def giving_up(self, change: GivingUp) -> None: ...
-    def gave_up(self, change: GivingUp) -> None: ...
 
 
 TRIES = 8
@@ -62,7 +53,7 @@ def write(
     *,
     runtime: Runtime,
     session: str | None = None,
-    ward: Ward | None = None,
+    ward: Ward | None,
     check: Callable[[], Any] | None = None,
     stubborn: bool = False,
     lost: type[LockLost | LeaseLost] = LockLost,
@@ -70,6 +61,7 @@ def write(
     """Return the result, applied or declined, and the store's time. With `session`, raise `lost` unless it is live.
 
     With `ward`, what was written is remembered, and under a session nothing is written while the store is checked.
+    None: a process without a node writes it, or it is what people ask for, which is not put back.
 
     With `check`, an unavailable store is tried until `check` raises; else a few times if `stubborn`. With `check` and
     `ward`, so is a store that went back and declines because it lacks what this process wrote.
@@ -100,7 +92,7 @@ def write(
         applied = update_until_known(store, Named(kind, (name,)), change, session=session, gate=gate, again=again)
         if ward is None or session is None or asked is None or not _is_declined(applied):
             break
-        if ward.stands_open(asked, session):  # a declined change is not written: no commit has tested the gate
+        if stands_open(store, asked, session):  # a declined change is not written: no commit has tested the gate
             break
         refused += 1
         again(refused, applied, None)

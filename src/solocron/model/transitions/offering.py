@@ -142,7 +142,11 @@ def pick_up(doc: Job | Absent, *, run: str, attempt: int, now: int, by: Claimant
         return _declined(_waits(job, found, ready_at=now, note=None), Dropped.NOT_NOW, resolve)
     hold = hold_of(job, found, now=now, by=by)
     job = replace(job, active=(*job.active, hold), waiting_runs=_without(job, found), fence=hold.fence)
-    return Change(recompute_due(job, resolve(job.definition.schedule)), answer=hold)
+    slots = resolve(job.definition.schedule)
+    # A worker without the calendar cannot compute when the job is due. Making it due at once would be safe as well, but
+    # costs a write of a node after every pick-up. A pick-up only takes away from what waits, so that the due time is
+    # right or too early.
+    return Change(recompute_due(job, slots) if slots.known else job, answer=hold)
 
 
 def offer_of(doc: Job | Absent, run: str, attempt: int) -> Offer | None:

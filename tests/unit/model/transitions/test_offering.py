@@ -15,6 +15,7 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Status
 from solocron.model.documents.session import FEATURES, OFFERS, Life, Session
+from solocron.model.timetable import Timetable
 from solocron.model.transitions.finishing import Outcome
 from solocron.model.transitions.offering import Dropped, Handed
 from solocron.model.transitions.registration import Proposal, propose
@@ -85,6 +86,20 @@ class TestPickUp:
         assert hold.deadline == job.now + 60 * SECOND
         assert job.finish(hold) == "accepted"
         assert job.ended() == [(HOUR, "succeeded")]
+
+    @pytest.mark.parametrize("published", [True, False])
+    def test_a_worker_without_the_calendar_leaves_the_due_time_as_it_is(self, published: bool) -> None:
+        """It made the job due at once, and a node wrote it again only to compute the time."""
+        job = carried()
+        ticket = offered(job) if published else job.at(HOUR).claims("a")
+        due, knows = job.job.due_at, job.by
+        job.by = lambda spec: Timetable(None, known=False)
+        job.at(HOUR + 20).picks_up(ticket)
+        assert job.job.due_at == due
+        job.by = knows
+        assert job.claim("a") is None, "nothing is due, and nothing is written"
+        assert job.job.due_at is not None
+        assert seconds(job.job.due_at) <= 2 * HOUR, "never later than the next slot"
 
     def test_rule_a_ticket_is_good_once(self) -> None:
         job = carried()

@@ -183,12 +183,12 @@ def _without(kind: Kind) -> Callable[[Bites], Patches]:
 
 
 def _g20(bites: Bites) -> Patches:
-    def every(self: NamespaceGate, kind: Kind, name: str, doc: object) -> None:
+    def every(self: NamespaceGate, kind: Kind, name: str, doc: object, gate: Gate | None) -> bool:
         if isinstance(doc, SmallDocument):
             bites(doc.session not in (None, self._holder.lease.session))
-            self._memory.wrote(doc)
-        else:
-            self._memory.removed(kind, name)
+            return self._memory.wrote(doc, gate)
+        self._memory.removed(kind, name)
+        return True
 
     return [(NamespaceGate, "wrote", every)]
 
@@ -292,6 +292,16 @@ def _g27(bites: Bites) -> Patches:
     return [(Memory, "giving_up", forgotten)]
 
 
+def _g28(bites: Bites) -> Patches:
+    real = Memory.wrote
+
+    def believed(self: Memory, note: SmallDocument, gate: Gate | None) -> bool:
+        bites(not real(self, note, gate))
+        return real(self, note, None)
+
+    return [(Memory, "wrote", believed)]
+
+
 FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
@@ -341,5 +351,7 @@ MUTANTS = [
     Mutant("G-27", "a release that the store did not take is forgotten", "I14", _g27,
            Check(going_back.test_what_a_living_process_gave_up_around_a_loss_is_not_held_for_ever, (Kind.LOCK, 2.0),
                  by="I14")),
+    Mutant("G-28", "the reply to a step that comes after the check is believed", "I17", _g28,
+           Check(going_back.test_a_step_whose_reply_comes_after_the_check_is_saved_again, by="I17")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

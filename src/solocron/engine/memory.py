@@ -20,6 +20,7 @@ from solocron.model.transitions.finishing import Outcome
 from solocron.model.transitions.giving_up import GivingUp
 from solocron.model.transitions.rejoin import Remembered
 from solocron.runtime import Runtime
+from solocron.stores.contract import Gate
 
 __all__ = ["KEPT", "LetGo", "Memory"]
 
@@ -94,10 +95,16 @@ class Memory:
         with self._mutex:
             self._under_way.pop(key, None)
 
-    def wrote(self, note: SmallDocument) -> None:
-        """Remember a lock, a key or the steps of a run that the store acknowledged."""
+    def wrote(self, note: SmallDocument, gate: Gate | None) -> bool:
+        """Remember a lock, a key or the steps of a run that the store acknowledged; False if that comes too late.
+
+        `gate` is what the commit tested, if anything: the epoch among it.
+        """
         with self._mutex:
+            if gate is not None and not any(word.endswith(f" {self.epoch}") for word in gate.words):
+                return False
             self._effects[note.kind, note.name] = (self._age, note)
+            return True
 
     def removed(self, kind: Kind, name: str) -> None:
         with self._mutex:

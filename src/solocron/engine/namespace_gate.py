@@ -107,15 +107,17 @@ class NamespaceGate:
         former = self._holder.former.get(session)
         return Gate(0 if former is None else former.beats, (f"{Openness.OPEN} {self.epoch}",))
 
-    def wrote(self, kind: Kind, name: str, doc: object) -> None:
+    def wrote(self, kind: Kind, name: str, doc: object, gate: Gate | None) -> bool:
         """Remember a lock, a key or steps that the store acknowledged: they are put back if the store goes back.
 
+        False if this node has checked another epoch since that commit: what it wrote may be lost and was not put back.
         A process that waits for a lock writes its ticket into the holder's document, which the holder puts back.
         """
         if not isinstance(doc, SmallDocument):
             self._memory.removed(kind, name)
         elif doc.session in (None, self._holder.lease.session, *self._holder.former):
-            self._memory.wrote(doc)
+            return self._memory.wrote(doc, gate)
+        return True
 
     def giving_up(self, change: GivingUp) -> None:
         """Remember a release before it is sent, so that it is repeated until the store has acknowledged it."""

@@ -20,8 +20,12 @@ class Ward(Protocol):
         """Return what the commit of a write tests."""
         ...
 
-    def wrote(self, kind: Kind, name: str, doc: object) -> None:
-        """Remember a lock, a key or steps that the store acknowledged."""
+    def wrote(self, kind: Kind, name: str, doc: object, gate: Gate | None) -> bool:
+        """Remember a lock, a key or steps that the store acknowledged; False if that comes too late.
+
+        The node has checked the store since the commit that tested `gate`. If that commit was lost, nothing has put it
+        back. None: the commit tested nothing.
+        """
         ...
 
     def giving_up(self, change: GivingUp) -> None:

@@ -8,10 +8,12 @@ from contextlib import suppress
 import pytest
 
 from solocron import Backoff, Run, every
+from solocron.engine.namespace_gate import NamespaceGate
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Namespace, Openness
 from solocron.model.documents.session import Life
+from solocron.stores.contract import Gate
 from solocron.testing.cluster import Cluster
 from solocron.testing.simulation.database import Past
 
@@ -398,6 +400,38 @@ def test_what_is_given_up_while_the_store_is_away_is_released_when_it_is_back(ki
     cluster.run("1m")
     assert [one.name for one in cluster.sessions()] == [session.name], "the session was kept"
     assert holders(cluster, kind) == []
+
+
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_a_step_whose_reply_comes_after_the_check_is_saved_again() -> None:
+    """The save is lost between its commit and its reply, and the node checks before it knows of it.
+
+    Nothing put the result back in that check, or later.
+    """
+    worked: list[int] = []
+    real = NamespaceGate.wrote
+    delayed: list[str] = []
+
+    def late(self: NamespaceGate, kind: Kind, name: str, doc: object, gate: Gate | None) -> bool:
+        if worked and not delayed:
+            delayed.append(name)
+            cluster.fleet.database.go_back(2, failover=True)
+            cluster.sleep("20s")
+        return real(self, kind, name, doc, gate)
+
+    @every("10m", name="job", retries=1)
+    def body(run: Run) -> None:
+        run.step("charge").call(lambda: worked.append(run.attempt))
+        if run.attempt == 1:
+            raise ValueError("once more")
+
+    cluster = living(body, nodes=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NamespaceGate, "wrote", late)
+        cluster.run("12m")
+    assert worked == [1]
+    assert delayed
+    assert str(cluster.runs("job")[-1].status) == "succeeded"
 
 
 def holders(cluster: Cluster, kind: Kind) -> list[str]:

@@ -79,9 +79,9 @@ class Questions:
             return asdict(self._ward.gate())
         kind, name = Kind(asked["kind"]), asked["name"]
         if asked["about"] == "wrote":
-            doc = asked["doc"]
-            self._ward.wrote(kind, name, None if doc is None else SmallDocument(kind=kind, name=name, **doc))
-            return None
+            doc, gate = asked["doc"], asked["gate"]
+            note = None if doc is None else SmallDocument(kind=kind, name=name, **doc)
+            return self._ward.wrote(kind, name, note, None if gate is None else _gate(gate))
         change = GivingUp(kind, name, asked["token"], asked["uncertain"])
         (self._ward.giving_up if asked["about"] == "giving up" else self._ward.gave_up)(change)
         return None
@@ -94,15 +94,15 @@ class RemoteWard:
         self._mouth = mouth
 
     def gate(self) -> Gate:
-        told = self._ask({"about": "gate"})
-        return Gate(told["beats"], tuple(told["words"]), told["pauses"])
+        return _gate(self._ask({"about": "gate"}))
 
-    def wrote(self, kind: Kind, name: str, doc: object) -> None:
+    def wrote(self, kind: Kind, name: str, doc: object, gate: Gate | None) -> bool:
         """Return when the node has it: from then on it is put back, whatever becomes of this process."""
         packed = None
         if isinstance(doc, SmallDocument):
             packed = {"body": dict(doc.body), "session": doc.session, "expires_at": doc.expires_at}
-        self._ask({"about": "wrote", "kind": kind, "name": name, "doc": packed})
+        tested = None if gate is None else asdict(gate)
+        return bool(self._ask({"about": "wrote", "kind": kind, "name": name, "doc": packed, "gate": tested}))
 
     def giving_up(self, change: GivingUp) -> None:
         self._ask({"about": "giving up", **asdict(change)})
@@ -124,3 +124,7 @@ class RemoteWard:
         if not answer:
             raise LeaseLost("the node of this run does not answer any more; stop: what is written now may be lost.")
         return json.loads(answer)
+
+
+def _gate(told: dict[str, Any]) -> Gate:
+    return Gate(told["beats"], tuple(told["words"]), told["pauses"])

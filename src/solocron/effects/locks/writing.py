@@ -14,7 +14,7 @@ from solocron.errors import InvalidError, LeaseLost, LockLost, StoreError, Store
 from solocron.model.change import Kind
 from solocron.model.transitions.giving_up import GivingUp
 from solocron.runtime import Runtime
-from solocron.stores.contract import Applied, ChangeFn, Named, Result, Store, Verdict
+from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Store, Verdict
 from solocron.stores.until_known import update_until_known
 from solocron.stores.ward import Ward, stands_open
 
@@ -60,13 +60,13 @@ def write(
 ) -> tuple[Result, int]:
     """Return the result, applied or declined, and the store's time. With `session`, raise `lost` unless it is live.
 
-    With `ward`, what was written is remembered, and under a session nothing is written while the store is checked.
-    None: a process without a node writes it, or it is what people ask for, which is not put back.
+    With `check`, an unavailable store is tried until `check` raises; else a few times if `stubborn`.
 
-    With `check`, an unavailable store is tried until `check` raises; else a few times if `stubborn`. With `check` and
-    `ward`, so is a store that went back and declines because it lacks what this process wrote.
-
-    With `ward`, the node repeats a change that gives something up until the store has acknowledged it.
+    With `ward`, what was written is remembered, and under a session nothing is written while the store is checked. A
+    store that went back may decline because it lacks what this process wrote, or acknowledge what it has lost by now:
+    the write is then repeated, where there is a `check` also after a refusal. A change that gives something up is
+    repeated by the node until the store has acknowledged it. None: a process without a node writes it, or it is what
+    people ask for, which is not put back.
     """
 
     def again(tries: int, applied: Applied | None, error: StoreUnavailable | None) -> bool:
@@ -84,25 +84,41 @@ def write(
 
     if ward is not None and isinstance(change, GivingUp):
         ward.giving_up(change)
-    gate = ward.gate if ward is not None and session is not None else None
-    refused = 0
+    gates: list[Gate] = []
+
+    def tested() -> Gate:
+        assert ward is not None
+        gates.append(ward.gate())
+        return gates[-1]
+
+    gated = ward is not None and session is not None
+    vain = 0
     while True:
-        # The gate of before the request: a later one may be of an epoch in which the document has been put back.
-        asked = None if gate is None or check is None else gate()
-        applied = update_until_known(store, Named(kind, (name,)), change, session=session, gate=gate, again=again)
-        if ward is None or session is None or asked is None or not _is_declined(applied):
+        gates.clear()
+        applied = update_until_known(
+            store, Named(kind, (name,)), change, session=session, gate=tested if gated else None, again=again
+        )
+        if ward is None:
             break
-        if stands_open(store, asked, session):  # a declined change is not written: no commit has tested the gate
+        verdict = applied.results[0].verdict if applied.results and not applied.shut else None
+        # A late reply, and a refusal by a store that went back, say nothing: no check has put back what they are about.
+        if verdict is Verdict.APPLIED:
+            known = ward.wrote(kind, name, applied.results[0].doc, gates[-1] if gates else None)
+        else:
+            # The first gate: a later one may be of an epoch in which the document has been put back. A declined change
+            # is not written, so no commit has tested it.
+            declined = verdict is Verdict.DECLINED and session is not None and check is not None and bool(gates)
+            known = not declined or stands_open(store, gates[0], session or "")
+        if known:
             break
-        refused += 1
-        again(refused, applied, None)
+        vain += 1
+        if not again(vain, applied, None):
+            raise _not_done(kind, name, "the store went back meanwhile")
     if applied.shut:
         raise _not_done(kind, name, "the store went back, and is being checked")
     (result,) = applied.results
-    if result.verdict is Verdict.APPLIED and ward is not None:
-        ward.wrote(kind, name, result.doc)
-        if isinstance(change, GivingUp):
-            ward.gave_up(change)
+    if result.verdict is Verdict.APPLIED and ward is not None and isinstance(change, GivingUp):
+        ward.gave_up(change)
     if result.verdict is Verdict.BLOCKED:
         raise StoreError(f"{kind} {name!r} could not be changed: {result.error}; nothing was written.")
     if result.verdict is Verdict.UNKNOWN:
@@ -110,10 +126,6 @@ def write(
     if result.verdict is Verdict.CONTENDED:
         raise _not_done(kind, name, "others keep changing it")
     return result, applied.now
-
-
-def _is_declined(applied: Applied) -> bool:
-    return any(result.verdict is Verdict.DECLINED for result in applied.results)
 
 
 def _not_done(kind: Kind, name: str, trouble: str) -> StoreUnavailable:

@@ -21,6 +21,11 @@ _PATIENCE = 10.0
 """Seconds that a client may take for its request."""
 
 
+_BACKLOG = 128
+"""Connections that may wait to be accepted. The standard of five drops the next ones of a moment in which this process is
+busy; each tries again after a second, then two, then four, which is a failed scrape."""
+
+
 class MetricsServer:
     """Serves from a thread while the `with` block runs."""
 
@@ -45,6 +50,7 @@ class MetricsServer:
 
         class MetricsListener(ThreadingHTTPServer):
             daemon_threads = True
+            request_queue_size = _BACKLOG
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
             def handle_error(self, request: object, client_address: object) -> None:

@@ -22,8 +22,8 @@ _PATIENCE = 10.0
 
 
 _BACKLOG = 128
-"""Connections that may wait to be accepted. The standard of five drops the next ones of a moment in which this process is
-busy; each tries again after a second, then two, then four, which is a failed scrape."""
+"""Connections that may wait to be accepted. With the standard library's five, the next ones are dropped while this
+process is busy; each tries again after one second, then two, then four: a scrape with a short timeout fails."""
 
 
 class MetricsServer:

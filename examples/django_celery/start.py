@@ -16,7 +16,8 @@ WORKER = [sys.executable, "-m", "celery", "-A", "shop", "worker", "-Q", "cron", 
 
 def main() -> None:
     """Run until SIGTERM or Ctrl-C; a process that ends is left ended, to see what the others do."""
-    subprocess.run([sys.executable, "manage.py", "migrate", "--run-syncdb", "--verbosity=0"], check=True)
+    for words in (["solocron", "migrate"], ["migrate", "--run-syncdb", "--verbosity=0"]):
+        subprocess.run([sys.executable, "manage.py", *words], check=True)
     started = [subprocess.Popen(words) for words in (NODE, NODE, WORKER)]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print("started", *(one.pid for one in started), flush=True)

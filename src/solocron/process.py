@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler
 
-__all__ = ["run_until_signalled", "settle_memory", "stop_signals", "wait_for"]
+__all__ = ["draining_block", "run_until_signalled", "settle_memory", "stop_signals", "wait_for"]
 
 _LOOK = 0.5
 _YOUNG = 10_000
@@ -72,6 +73,54 @@ def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | s
         scheduler.start()
         wait_for(signalled)
         scheduler.stop(grace)
+
+
+@asynccontextmanager
+async def draining_block(drain: Callable[[], Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
+    """Drain at the end of the block, and at a SIGTERM that would otherwise end the process at once.
+
+    A server that handles SIGTERM leaves the block, and its handler is left alone. A worker of hypercorn has none, and
+    gets the signal as soon as another worker has ended, in the middle of its drain or just before. After a drain that
+    the signal began the process ends by it, unless the block is being left: then the server ends the process.
+    """
+    loop = asyncio.get_running_loop()
+    draining: asyncio.Task[object] | None = None
+    ending: asyncio.Task[None] | None = None
+    leaving = False
+
+    def begin() -> asyncio.Task[object]:
+        nonlocal draining
+        draining = draining or loop.create_task(drain())
+        return draining
+
+    async def end() -> None:
+        try:
+            await begin()
+        finally:
+            if not leaving:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                signal.raise_signal(signal.SIGTERM)
+
+    def on_loop() -> None:
+        nonlocal ending
+        ending = ending or loop.create_task(end())
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if not leaving:
+            loop.call_soon_threadsafe(on_loop)
+
+    main = threading.current_thread() is threading.main_thread()
+    if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, on_signal)
+    try:
+        yield
+    finally:
+        leaving = True
+        try:
+            await begin()
+        finally:
+            if main and signal.getsignal(signal.SIGTERM) is on_signal:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def settle_memory() -> None:

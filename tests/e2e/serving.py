@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -55,6 +56,14 @@ class Served:
         except OSError:
             return False
         return True
+
+    def refuses(self) -> bool:
+        """Return whether nothing listens any more."""
+        try:
+            socket.create_connection(("127.0.0.1", self.port), PATIENCE).close()
+        except ConnectionRefusedError:
+            return True
+        return False
 
     def stop(self) -> int:
         """Ask it to stop, and return how it ended."""

@@ -76,6 +76,24 @@ def test_each_worker_of_hypercorn_and_of_granian_is_a_node_from_its_lifespan_on(
     look.stop()
 
 
+def test_a_worker_of_hypercorn_drains_although_another_has_ended_before(tmp_path: Path) -> None:
+    """Its master then sends SIGTERM to the others, whose handler is that of the system: the run used to be cut off."""
+    store, ledger = f"sqlite:///{tmp_path / 'jobs.db'}", tmp_path / "ledger"
+    look = Scheduler(store, enabled=False)
+    words = [*LIFESPANS["hypercorn"], f"{PROGRAMS}.fastapi_app:app"]
+    with serving(*words, folder=tmp_path, SOLOCRON_STORE=store, LEDGER=str(ledger)) as served:
+        wait_until(lambda: len(pids(look)) == 2, within=PATIENCE, what="two nodes")
+        run = look.trigger("held")
+        wait_until(lambda: look.get_run(run).status == "running", within=PATIENCE, what="a run that lasts")
+        served.process.send_signal(signal.SIGTERM)
+        wait_until(served.refuses, within=PATIENCE, what="the master, which has sent its signals, to close its socket")
+        (tmp_path / "go").touch()
+        assert served.process.wait(PATIENCE) == 0, served.said
+    assert look.get_run(run).result == "not cut off"
+    assert look.nodes() == [], "it has ended its session"
+    look.stop()
+
+
 def test_the_reloader_of_flask_is_no_node(tmp_path: Path) -> None:
     """It used to be one, and went on with the old code after every edit."""
     store = f"sqlite:///{tmp_path / 'jobs.db'}"

@@ -121,7 +121,9 @@ def test_the_command_line_is_that_of_the_applications_scheduler(
     assert call("tick")[0] == 0
     code, out, _ = call("jobs", "--json")
     assert (code, [job["name"] for job in json.loads(out)]) == (0, ["hello"])
-    assert call("tick", "--help")[1].startswith("usage: flask solocron tick [-h] [--store URL]")
+    shown = call("tick", "--help")[1]
+    assert shown.startswith("usage: flask solocron tick [-h] [--store URL]")
+    assert ("the store (default: the application's)" in shown, "solocron.db" in shown) == (True, False), shown
     code, _, err = call("trigger", "helo")
     assert (code, "Did you mean 'hello'?" in err) == (3, True), err
     code, _, err = call("rnu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from solocron.process import settle_memory, stop_signals, wait_for
+from solocron.process import draining_block, settle_memory, stop_signals, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +80,68 @@ def test_on_a_thread_that_can_have_no_handlers_the_program_keeps_its_own() -> No
     thread.join()
     assert seen == [False]
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+SERVER = """
+import asyncio, signal, sys
+from solocron.process import draining_block
+
+async def drain():
+    print("drains", flush=True)
+    if "while-it-drains" in sys.argv:
+        signal.raise_signal(signal.SIGTERM)
+    for _ in range(100):  # the loop turns many times
+        await asyncio.sleep(0)
+    print("has drained", flush=True)
+
+async def serve():
+    async with draining_block(drain):
+        if "before" in sys.argv:
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(0)
+        if "for-ever" in sys.argv:
+            await asyncio.Event().wait()
+
+if "handled" in sys.argv:
+    signal.signal(signal.SIGTERM, handler := lambda number, frame: print("handled", flush=True))
+else:
+    handler = signal.SIG_DFL
+asyncio.run(serve())
+assert signal.getsignal(signal.SIGTERM) is handler
+print("ended", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        (["before", "for-ever"], -signal.SIGTERM, ["drains", "has drained"]),
+        (["before"], 0, ["drains", "has drained", "ended"]),
+        (["while-it-drains"], 0, ["drains", "has drained", "ended"]),
+        (["before", "while-it-drains", "for-ever"], -signal.SIGTERM, ["drains", "has drained"]),
+        (["handled", "before"], 0, ["handled", "drains", "has drained", "ended"]),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else None,
+)
+def test_a_sigterm_that_no_server_handles_does_not_cut_a_drain_off(how: list[str], code: int, said: list[str]) -> None:
+    """It ends the process after the drain, unless the server, which leaves the block, is about to do so."""
+    command = [sys.executable, "-c", SERVER, *how]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (code, said, "")
+
+
+def test_on_a_thread_the_block_drains_at_its_end_only() -> None:
+    said: list[str] = []
+
+    async def drain() -> None:
+        said.append("drained")
+
+    async def serve() -> None:
+        async with draining_block(drain):
+            said.append(f"{signal.getsignal(signal.SIGTERM) == before}")
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    thread.join()
+    assert said == ["True", "drained"]

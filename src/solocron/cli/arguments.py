@@ -81,17 +81,12 @@ def add_store(parser: ArgumentParser, default: str | None = SUPPRESS) -> None:
 
     With the default SUPPRESS a command that is not given them leaves what was said before it.
     """
+    store, namespace = "$SOLOCRON_STORE, else sqlite:///solocron.db", "$SOLOCRON_NAMESPACE, else default"
+    if hosted() is not None:
+        store = namespace = "the application's"
+    parser.add_argument("--store", metavar="URL", default=default, help=f"the store (default: {store})")
     parser.add_argument(
-        "--store",
-        metavar="URL",
-        default=default,
-        help="the store (default: $SOLOCRON_STORE, else sqlite:///solocron.db)",
-    )
-    parser.add_argument(
-        "--namespace",
-        metavar="NAME",
-        default=default,
-        help="the namespace in the store (default: $SOLOCRON_NAMESPACE, else default)",
+        "--namespace", metavar="NAME", default=default, help=f"the namespace in the store (default: {namespace})"
     )
 
 

@@ -12,8 +12,10 @@ import threading
 from typing import Any
 from urllib.parse import quote
 
+from django.conf import global_settings, settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, is_valid_path, reverse
 from django.utils.module_loading import import_string
 from django.views.decorators.csrf import csrf_exempt
 
@@ -46,7 +48,7 @@ def serve(request: HttpRequest, path: str) -> HttpResponse:
         raise Http404
     role = role_of(request)
     if role is None and request.method in ("GET", "HEAD") and not request.user.is_authenticated:
-        return redirect_to_login(request.get_full_path())
+        return redirect_to_login(request.get_full_path(), _login_url())
     service = _service()
     head = _head(request, path)
     caller = None if role is None else KnownCaller(Identity(_name(request), role), Via.HOST)
@@ -77,6 +79,19 @@ def role_of(request: HttpRequest) -> Role | None:
     if not user.is_active or not (user.is_staff or user.is_superuser):
         return None
     return Role.OPERATE if user.is_superuser else Role.READ
+
+
+def _login_url() -> str | None:
+    """Return where a stranger logs in; None: at LOGIN_URL.
+
+    A new project has not set it, and nothing at its default: there the admin's page, which it has, is the one.
+    """
+    if settings.LOGIN_URL == global_settings.LOGIN_URL and not is_valid_path(settings.LOGIN_URL):
+        try:
+            return str(reverse("admin:login"))
+        except NoReverseMatch:
+            return None
+    return None
 
 
 def _name(request: HttpRequest) -> str:

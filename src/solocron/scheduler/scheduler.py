@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import datetime
+from functools import partial
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
@@ -105,6 +106,7 @@ class Scheduler(
         self._core = core
         self._locks = LockRoom(core)
         self._aio: AsyncScheduler | None = None
+        self._block: AbstractAsyncContextManager[None] | None = None
         self._warned_disabled = False
         self.enabled = core.configuration.enabled
         self.registry = core.registry
@@ -346,8 +348,17 @@ class Scheduler(
         self.stop()
 
     async def __aenter__(self) -> Scheduler:
-        await self.aio.start()
+        block = self._running(None)
+        await block.__aenter__()
+        self._block = block
         return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        block, self._block = self._block, None
+        if block is not None:
+            await block.__aexit__(kind, error, trace)
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncIterator[dict[str, Scheduler]]:
@@ -356,16 +367,16 @@ class Scheduler(
         It drains within 25 s, because servers kill what has not ended after 30 s. Its state has the scheduler as
         `solocron`.
         """
-        await self.aio.start()
-        try:
+        async with self._running(min(self._core.configuration.grace, _LIFESPAN_GRACE)):
             yield {"solocron": self}
-        finally:
-            await self.aio.stop(min(self._core.configuration.grace, _LIFESPAN_GRACE))
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aio.stop()
+    @asynccontextmanager
+    async def _running(self, grace: float | None) -> AsyncIterator[None]:
+        from solocron.process import draining_block
+
+        await self.aio.start()
+        async with draining_block(partial(self.aio.stop, grace)):
+            yield
 
 
 def _shown(target: object) -> str:

@@ -126,7 +126,8 @@ class Guard:
             raise AssertionError
         route = found.route
         if caller is not None and not is_allowed(caller.identity.role, route.access):
-            raise ProblemError(403, "The role of this token is too small for it.")
+            who = "user" if caller.via is Via.HOST else "token"
+            raise ProblemError(403, f"The role of this {who} is too small for it.")
         if not _takes_our_kinds(head.header("accept")):
             raise ProblemError(406, "The answers are application/json, text/html, text/plain or text/event-stream.")
         if route.writes:

@@ -21,6 +21,11 @@ _PATIENCE = 10.0
 """Seconds that a client may take for its request."""
 
 
+_BACKLOG = 128
+"""Connections that may wait to be accepted. With the standard library's five, the next ones are dropped while this
+process is busy; each tries again after one second, then two, then four: a scrape with a short timeout fails."""
+
+
 class MetricsServer:
     """Serves from a thread while the `with` block runs."""
 
@@ -45,6 +50,7 @@ class MetricsServer:
 
         class MetricsListener(ThreadingHTTPServer):
             daemon_threads = True
+            request_queue_size = _BACKLOG
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
             def handle_error(self, request: object, client_address: object) -> None:

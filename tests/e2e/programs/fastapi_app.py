@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Iterator
@@ -36,6 +37,14 @@ def patient() -> str:
     while not scheduler.health().draining:
         threading.Event().wait(0.02)
     return "drained"
+
+
+@scheduler.every("1d")
+async def held(run: AsyncRun, *, ledger: Path = given(get_ledger)) -> str:
+    """End when the test says so."""
+    while not ledger.with_name("go").exists():
+        await asyncio.sleep(0.02)
+    return "not cut off"
 
 
 app = FastAPI(lifespan=scheduler.lifespan)

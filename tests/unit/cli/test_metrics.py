@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from solocron import Scheduler
+from solocron.telemetry.metrics_server import MetricsServer
 from tests.unit.cli.kit import Cli, Shop
 
 
@@ -45,6 +48,20 @@ def test_a_server_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:
         refused.value.close()
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
+
+
+def test_forty_clients_at_once_are_all_answered() -> None:
+    """The standard backlog of five left the others to their repeated connections, a second later and more."""
+    server = MetricsServer("127.0.0.1", 0, tuple)
+    port = urlsplit(server.url).port
+    with ExitStack() as stack:
+        clients = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(40)]  # none is accepted yet
+        for client in clients:
+            stack.enter_context(client).sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        stack.enter_context(server)
+        for client in clients:
+            answer = stack.enter_context(client.makefile("rb"))
+            assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
 
 
 @pytest.mark.parametrize(

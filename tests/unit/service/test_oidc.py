@@ -26,8 +26,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from solocron import Scheduler
+from solocron import EmptyStore, Scheduler
 from solocron.errors import ConfigurationError, MissingExtra
+from solocron.http_tick import TickEndpoint, oidc
 from solocron.service.oidc import Oidc, OidcVerifier
 from solocron.service.roles import Role
 from tests.unit.service.test_adapters import ask, ask_wsgi, scope
@@ -337,6 +338,32 @@ def test_such_a_token_ticks_and_does_nothing_else(issuer: Issuer, tmp_path: Path
     assert sent("/api/v1/jobs/bill/pause", "POST", good) == 401
     assert len(issuer.asked) == 2, "no other route makes us ask the issuer"
     app.close()
+
+
+def test_the_endpoint_of_a_tick_takes_the_callers_that_it_names(issuer: Issuer, tmp_path: Path) -> None:
+    scheduler = Scheduler(f"sqlite:///{tmp_path / 'jobs.db'}")
+    scheduler.every("1000d", name="bill")(lambda: None)
+    known: Any = {"issuer": issuer.url, "audience": AUDIENCE, "ca_file": issuer.ca_file}
+    by_email = TickEndpoint(scheduler, verify=oidc(**known, emails=["ops@example.com", "cron@example.com"]))
+    by_subject = TickEndpoint(scheduler, verify=oidc(**known, subject=SUBJECT))
+
+    def sent(endpoint: TickEndpoint, **changes: Any) -> int:
+        return endpoint.handle("POST", {"Authorization": f"Bearer {issuer.token(**changes)}"}).status
+
+    wrong: list[Any] = [
+        {"email_verified": False},
+        {"email": "eve@example.com"},
+        {"aud": "other"},
+        {"exp": 1},
+        {"kid": "stranger"},
+    ]
+    assert [sent(by_email, **changes) for changes in wrong] == [403] * len(wrong)
+    assert sent(by_subject, sub="system:serviceaccount:jobs:other") == 403
+    with pytest.raises(EmptyStore):
+        scheduler.jobs()  # nothing was looked at
+    assert (sent(by_email), sent(by_email, email="ops@example.com"), sent(by_subject)) == (200, 200, 200)
+    assert [job.name for job in scheduler.jobs()] == ["bill"]
+    scheduler.stop()
 
 
 def test_an_issuer_is_asked_beside_the_event_loop(issuer: Issuer, tmp_path: Path) -> None:

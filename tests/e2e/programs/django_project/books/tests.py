@@ -214,7 +214,11 @@ class DashboardTest(TransactionTestCase):
         assert b"bill" in page.content
         assert b'href="/ops/solocron/jobs/bill' in page.content, "links are below the path where it is mounted"
         stranger = self.ask(None, "jobs")
-        assert (stranger.status_code, stranger["Location"]) == (302, "/accounts/login/?next=/ops/solocron/jobs")
+        assert (stranger.status_code, stranger["Location"]) == (302, "/admin/login/?next=/ops/solocron/jobs")
+        with override_settings(LOGIN_URL="https://id.example/"):
+            assert self.ask(None, "jobs")["Location"] == "https://id.example/?next=/ops/solocron/jobs"
+        with override_settings(ROOT_URLCONF="books.elsewhere"):
+            assert self.ask(None, "jobs")["Location"] == "/accounts/login/?next=/ops/solocron/jobs"
         assert self.ask("bob", "jobs").status_code == 403
         assert self.ask("bob", "api/v1/jobs").status_code == 403
         assert self.ask("ana", "login").status_code == 404
@@ -222,7 +226,8 @@ class DashboardTest(TransactionTestCase):
 
     def test_superusers_act_from_pages_of_this_origin(self) -> None:
         here, elsewhere = {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "cross-site"}
-        assert self.ask("ana", "api/v1/jobs/bill/pause", "post", **here).status_code == 403
+        refused = self.ask("ana", "api/v1/jobs/bill/pause", "post", **here)
+        assert (refused.status_code, refused.json()["detail"]) == (403, "The role of this user is too small for it.")
         assert self.ask("root", "api/v1/jobs/bill/pause", "post", **elsewhere).status_code == 403
         assert not scheduler.get_job("bill").paused
         done = self.ask("root", "api/v1/jobs/bill/pause", "post", **here)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ __all__ = [
     "add_json",
     "add_listing",
     "add_log",
+    "add_namespace",
     "add_node",
     "add_run",
     "add_store",
@@ -50,13 +51,13 @@ class ListOf:
 
 def count(value: str) -> int:
     """Read a whole number from 1 up."""
-    number = int(value)
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
     if number < 1:
-        raise ValueError(value)
+        raise ArgumentTypeError(f"{value!r:.40} is not a whole number from 1 up")
     return number
-
-
-count.__name__ = "whole number from 1 up"  # argparse puts the name of the type into its message
 
 
 def listed(flag: str, given: Iterable[str] | None) -> frozenset[str]:
@@ -85,9 +86,12 @@ def add_store(parser: ArgumentParser, default: str | None = SUPPRESS) -> None:
     if hosted() is not None:
         store = namespace = "the application's"
     parser.add_argument("--store", metavar="URL", default=default, help=f"the store (default: {store})")
-    parser.add_argument(
-        "--namespace", metavar="NAME", default=default, help=f"the namespace in the store (default: {namespace})"
-    )
+    add_namespace(parser, f"the namespace in the store (default: {namespace})", default)
+
+
+def add_namespace(parser: ArgumentParser, meaning: str, default: str | None = SUPPRESS) -> None:
+    """Add --namespace, which may stand before or after the command."""
+    parser.add_argument("--namespace", metavar="NAME", default=default, help=meaning)
 
 
 def add_target(parser: ArgumentParser, *, purpose: str = "", optional: bool = False) -> None:

@@ -78,7 +78,8 @@ def draw(load: Mapping[int, int], zone: str, *, width: int, marks: Palette) -> P
         label = f"{day:%a} {day.isoformat()} " if wide else f"{day:%a} {day.day:2} "
         cells = [_cell(hours.get(hour), bounds, marks) for hour in range(24)]
         total = sum(hours.values())
-        amount = f"{total:>9,}" if wide else f"{_short(total):>5}"
+        shown = f"{total:,}" if wide and total < 1_000_000 else _short(total)
+        amount = f"{shown:>9}" if wide else f"{shown:>5}"
         lines.append(((label, ""), *cells, (amount, "")))
     lines.append(())
     lines.append(tuple(_legend(bounds, marks)))

@@ -19,7 +19,7 @@ from solocron.printable import clean
 
 __all__ = [
     *("columns", "draws", "dump", "dump_views", "labelled", "note"),
-    *("pairs", "progress", "say", "table", "table_in_parts", "tell", "waiting"),
+    *("pairs", "progress", "say", "table", "table_in_parts", "tell", "tell_below", "waiting"),
 ]
 
 _STYLES = {
@@ -28,6 +28,10 @@ _STYLES = {
     **dict.fromkeys(["cancelled", "skipped", "missed", "dropped", "silent", "WARN", "paused", "disabled"], "yellow"),
     **dict.fromkeys(["failed", "timed_out", "lost", "dead", "FAIL", "orphaned", "stopping"], "bold red"),
 }
+
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+"""`wrapped` breaks at plain spaces only."""
 
 
 def say(text: str) -> None:
@@ -40,6 +44,19 @@ def tell(text: str) -> None:
     room, cleaned = columns(), clean(text)
     for line in [cleaned] if room is None else wrapped(cleaned, room):
         print(line)
+
+
+def tell_below(text: str, indent: int, *, whole: Iterable[str] = ()) -> None:
+    """Print a sentence below a heading; on a terminal it is broken between words, but not inside the phrases `whole`."""
+    room, cleaned, begin = columns(), clean(text), " " * indent
+    if room is None:
+        print(f"{begin}{cleaned}")
+        return
+    for phrase in map(clean, whole):
+        cleaned = cleaned.replace(phrase, phrase.replace(" ", _NO_BREAK))
+    first, *further = wrapped(cleaned, room - indent - 4)
+    for line in [f"{begin}{first}", *(f"{begin}    {one}" for one in further)]:
+        print(line.replace(_NO_BREAK, " "))
 
 
 def note(text: str) -> None:

@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import dataclass, replace
 from typing import Any
 
+from solocron.cli.arguments import listed
 from solocron.engine.settings import Settings
 from solocron.errors import InvalidError
 from solocron.jobs.checks import check_name
@@ -27,6 +28,9 @@ class Overrides:
     lease: str | None = None
     max_running: int | None = None
     node: str | None = None
+
+    def __post_init__(self) -> None:
+        listed("--pools", self.pools)
 
     @classmethod
     def of(cls, args: Namespace) -> Overrides:

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import traceback
+from logging import LogRecord, getLogger
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,9 @@ from solocron.scheduler.hooks import core_of
 
 __all__ = ["object_of", "prepare", "scheduler_of"]
 
+log = getLogger("solocron")
+
+_LONGEST = 300
 _UNPREPARED = ("AppRegistryNotReady", "ImproperlyConfigured")
 """Errors of Django in a process that has not called `django.setup()`."""
 _DJANGO = (
@@ -91,14 +95,31 @@ def _scheduler_of(target: str, overrides: Overrides) -> Scheduler:
         scheduler.discover(*functions_of(module))  # jobs beside the scheduler are its own
     else:
         scheduler = overrides.make()
-        scheduler.discover(module)
+        _discover(scheduler, module)
         _must_have_jobs(scheduler, place)
         return scheduler
     if not scheduler.registry.jobs:
-        scheduler.discover(module)
+        _discover(scheduler, module)
     _must_have_jobs(scheduler, target)
     overrides.apply(scheduler, target)
     return scheduler
+
+
+def _discover(scheduler: Scheduler, module: ModuleType) -> None:
+    """Register the jobs of a module, without the warning of `discover` where there are none.
+
+    `_must_have_jobs` says so of a module that has no handler either. One with handlers alone is in order: its jobs are
+    data, as those of the module that `solocron import --handlers` writes.
+    """
+    log.addFilter(_of_jobs)
+    try:
+        scheduler.discover(module)
+    finally:
+        log.removeFilter(_of_jobs)
+
+
+def _of_jobs(record: LogRecord) -> bool:
+    return getattr(record, "event", None) != "no jobs"
 
 
 def _must_have_jobs(scheduler: Scheduler, target: str) -> None:
@@ -209,7 +230,13 @@ def _refusal(place: str, error: BaseException) -> InvalidError:
         what = f"{error.msg}"
     else:
         what = f"{type(error).__name__}: {error}"
-    return InvalidError(f"{place} could not be imported: {_where(error)}{what.removesuffix('.')}. Nothing was started.")
+    return InvalidError(f"{place} could not be imported: {_where(error)}{_one_line(what)} Nothing was started.")
+
+
+def _one_line(text: str) -> str:
+    """Return the first line of an error as a sentence; a driver may put a page into one."""
+    first = next(iter(text.splitlines()), "")
+    return f"{first[:_LONGEST]}..." if len(first) > _LONGEST else f"{first.removesuffix('.')}."
 
 
 def _where(error: BaseException) -> str:

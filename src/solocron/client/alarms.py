@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments
+from solocron.client.patterns import why_unmatchable
 from solocron.clock import from_us, to_us
 from solocron.effects.locks.writing import write
 from solocron.errors import InvalidError, NotFoundError
@@ -96,6 +97,9 @@ class AlarmDesk:
             )
         kind, pattern = split(what)
         if any(letter in pattern for letter in "*?["):
+            why = why_unmatchable(pattern)
+            if why is not None:
+                raise InvalidError(f"no name can match {pattern!r:.60}: {why}. {_NOTHING}")
             return
         jobs = [job for job in self._documents.all() if not job.removed]
         known = {job.name for job in jobs} | {job.definition.pool for job in jobs} | {"store"}

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments
+from solocron.client.patterns import why_unmatchable
 from solocron.clock import to_us
 from solocron.errors import ConflictError, InvalidError, StoreError
 from solocron.model.change import Kind
@@ -47,6 +48,9 @@ class ScopedPauses:
         """Start nothing more by schedule of any job, of a pool, or of the names that match."""
         undone = "nothing was paused"
         scope = _scope(pool, match, undone)
+        why = why_unmatchable(match) if match is not None else None
+        if why is not None:
+            raise InvalidError(f"no name can match {match!r:.60}: {why}; {undone}.")
         check_author(by, note, undone=undone)
         if until is not None and until.utcoffset() is None:
             raise InvalidError(f"until={until!r} has no time zone; nothing was paused. Pass an aware datetime.")

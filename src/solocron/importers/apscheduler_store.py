@@ -11,7 +11,7 @@ from solocron.errors import InvalidError
 from solocron.importers.apscheduler import from_apscheduler
 from solocron.importers.database import Row, Table
 from solocron.importers.entry import ImportedJob, RefusedEntry, each, job_name, named_once
-from solocron.importers.inert_pickle import Inert, read_inert
+from solocron.importers.inert_pickle import Inert, PickledName, read_inert
 from solocron.jobs.checks import check_payload
 from solocron.schedules import At
 
@@ -119,6 +119,8 @@ def _refuse_objects(value: Any) -> None:
             waiting += [*one.keys(), *one.values()]
         elif isinstance(one, list | tuple):
             waiting += one
+        elif isinstance(one, PickledName):
+            raise InvalidError(f"one of its arguments is {one.origin}, which is code; a payload is JSON.")
         elif isinstance(one, Inert):
             raise InvalidError(f"one of its arguments is a {one.origin}; a payload is JSON.")
         elif one is not None and not isinstance(one, str | int | float | bool):

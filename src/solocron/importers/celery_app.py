@@ -13,13 +13,13 @@ from solocron.importers.converted import foreign_zone_name
 from solocron.importers.entry import ImportedJob, RefusedEntry, each, from_beat_entry, named_once
 from solocron.schedules import load_zone
 
-__all__ = ["read_beat_schedule"]
+__all__ = ["is_application", "read_beat_schedule"]
 
 
 def read_beat_schedule(app: Any, *, tz: str | None = None) -> list[ImportedJob | RefusedEntry]:
     """Return a job for each entry, by name; `tz` is for an application whose zone is that of its machine."""
-    if not hasattr(app, "conf") or not hasattr(app, "finalize"):
-        raise InvalidError(f"{app!r:.80} is not a Celery application. Nothing was imported.")
+    if not is_application(app):
+        raise InvalidError(f"a {type(app).__name__} is not a Celery application. Nothing was imported.")
     try:
         app.loader.import_default_modules()  # tasks of these modules may add entries
         app.finalize()
@@ -31,6 +31,11 @@ def read_beat_schedule(app: Any, *, tz: str | None = None) -> list[ImportedJob |
         raise InvalidError(f"beat_schedule is a {type(entries).__name__}, not a mapping. Nothing was imported.")
     zone = tz or _zone(app.timezone)
     return list(named_once(each(_entries(entries, zone))))
+
+
+def is_application(value: Any) -> bool:
+    """Return whether a value looks like a Celery application; Celery itself need not be imported for that."""
+    return hasattr(value, "conf") and hasattr(value, "finalize")
 
 
 def _zone(zone: tzinfo) -> str:

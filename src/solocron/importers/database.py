@@ -28,8 +28,15 @@ def table_reader(url: str) -> Table:
     masked = Secret(url).masked
     scheme = url.partition("://")[0].partition("+")[0]
     connect = {"sqlite": _sqlite, "postgresql": _postgres, "postgres": _postgres, "mysql": _mysql, "mariadb": _mysql}
+    if "://" not in url:  # not shown: it may be a password
+        raise InvalidError(
+            "SOURCE has no scheme; write the URL of the database, such as sqlite:///jobs.sqlite. Nothing was imported."
+        )
     if scheme not in connect:
-        raise InvalidError(f"{masked} is not the URL of a database that can be read: sqlite, postgresql or mysql.")
+        raise InvalidError(
+            f"{masked} is not the URL of a database that can be read: sqlite, postgresql or mysql. Nothing was "
+            "imported."
+        )
 
     def read(table: str) -> list[Row]:
         if not _NAME.fullmatch(table):

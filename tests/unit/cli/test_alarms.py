@@ -133,6 +133,11 @@ def test_a_silence_of_the_same_words_replaces_the_one_before(cli: Cli) -> None:
         (["silence", "", "--until", "2h"], 2, "'' cannot be silenced: give a kind, a pattern of jobs such as"),
         (["silence", "a\nb*", "--until", "2h"], 2, "cannot be silenced"),
         (
+            ["silence", "late:[", "--until", "2h"],
+            2,
+            "no name can match '[': its '[' is not closed. Nothing was silenced.",
+        ),
+        (
             ["silence", "failing", "--until", "2h", "--note", "x" * 501],
             2,
             "a string of at most 500 characters; nothing was silenced.",

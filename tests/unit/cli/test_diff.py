@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -138,3 +139,37 @@ def test_bad_targets_are_one_clear_message(cli: Cli, write: Write, target: str, 
 
 def test_a_store_that_is_away_is_code_5(cli: Cli, program: str) -> None:
     assert diff(cli, "--store", "redis://127.0.0.1:1/0").code == 5
+
+
+def test_a_job_that_has_only_a_problem_is_not_said_to_differ(cli: Cli, write: Write) -> None:
+    write(
+        "shop_pools.py",
+        """
+        from solocron import Scheduler
+
+        scheduler = Scheduler("memory://shop-pools")
+
+        @scheduler.every("1h", pool="etl")
+        def load(): ...
+
+        @scheduler.every("1h")
+        def send(): ...
+    """,
+    )
+    assert cli("tick", "shop_pools").code == 0
+    lines = cli("diff", "shop_pools").lines
+    assert lines[0] == "! load  (same)"
+    assert lines[-1] == "1 job is the same, 1 would not run as declared"
+
+
+@pytest.mark.parametrize("room", [80, 60])
+def test_on_a_terminal_no_instant_is_broken(cli: Cli, program: str, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    monkeypatch.setenv("EXPRESSION", "30 7 * * *")
+    plain = diff(cli)
+    slots = re.findall(r"[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{5} [+-][0-9:]{5}", plain.out)
+    assert len(slots) >= 6
+    monkeypatch.setattr("solocron.cli.output.columns", lambda: room)
+    answer = diff(cli)
+    assert max(map(len, answer.lines)) <= room
+    assert all(any(slot in line for line in answer.lines) for slot in slots)
+    assert answer.out.split() == plain.out.split()

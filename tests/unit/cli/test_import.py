@@ -358,6 +358,7 @@ def job_store(elsewhere: Path) -> Iterator[str]:
     scheduler.add_job(show, "date", id="once", run_date="2040-01-01 09:00:00", misfire_grace_time=None)
     scheduler.add_job(show, "interval", id="off", hours=1, next_run_time=None)
     scheduler.add_job(show, "cron", id="object", hour=1, args=[Path("x")])
+    scheduler.add_job(show, "cron", id="class", hour=1, args=[OSError])
     scheduler.add_job(show, "interval", id="ends", hours=1, end_date="2040-01-01 00:00:00")
     scheduler.add_job(show, "interval", id="from", hours=1, start_date="2040-01-01 00:00:00")
     yield url
@@ -370,9 +371,10 @@ def test_a_job_store_of_apscheduler_is_imported(cli: Cli, shop: None, job_store:
     rows = by_name(answer)
     assert {name: row["result"] for name, row in rows.items()} == {
         "books": "added", "last": "added", "poll": "added", "once": "added", "off": "added",
-        "object": "refused", "ends": "added", "from": "added",
+        "object": "refused", "class": "refused", "ends": "added", "from": "added",
     }  # fmt: skip
     assert rows["object"]["why"] == "one of its arguments is a pathlib.PosixPath; a payload is JSON."
+    assert rows["class"]["why"] == "one of its arguments is builtins.OSError, which is code; a payload is JSON."
     stored = definitions()
     assert "end_date becomes ends=2039-12-31T23:00:00Z." in rows["ends"]["notes"]
     assert stored["ends"]["schedule"]["ends"] == "2039-12-31T23:00:00Z"
@@ -501,7 +503,17 @@ def test_a_system_crontab_has_users(cli: Cli, elsewhere: Path) -> None:
         (("--from", "celery", "shop_none:app"), "there is no module 'shop_none'"),
         (("--from", "celery", "shop_celery:nope"), "has no 'nope' that could be a Celery application"),
         (("--from", "celery", "shop_celery:CELERY_IS_NOT"), "has no 'CELERY_IS_NOT'"),
-        (("--from", "celery", "shop_celery:crontab"), "is not a Celery application"),
+        (("--from", "celery", "shop_celery:crontab"), "shop_celery:crontab is a type, not a Celery application."),
+        (("--from", "celery", "shop_celery:app", "--system"), "--system goes with --from crontab"),
+        (("--from", "celery", "shop_celery:app", "--table", "x"), "--table goes with --from apscheduler-store"),
+        (("--from", "apscheduler-store", "sqlite:///empty.sqlite", "--tz", "UTC"), "--tz goes with --from crontab or"),
+        (
+            ("--from", "celery", "shop_celery:app", "--dry-run", "--receipt", "r.jsonl"),
+            "a dry run adds nothing, so --receipt does not go with it",
+        ),
+        (("--undo", "none.jsonl", "--tz", "UTC"), "--undo takes a receipt and nothing else but the store"),
+        (("--from", "crontab", "empty.sqlite", "--tz", "UTC"), "there is no schedule in empty.sqlite."),
+        (("--from", "crontab", "empty.sqlite", "--tz", "UTC", "--dry-run"), "there is no schedule in empty.sqlite."),
         (
             ("--from", "celery", "shop_half:app"),
             "cannot be set up: ModuleNotFoundError: No module named 'no_such_tasks'",
@@ -509,7 +521,14 @@ def test_a_system_crontab_has_users(cli: Cli, elsewhere: Path) -> None:
         (("--from", "crontab", "nofile", "--tz", "UTC"), "nofile cannot be read: No such file"),
         (("--from", "crontab", "nofile"), "a crontab needs --tz"),
         (("--from", "crontab", "nofile", "--tz", "Mars/Base"), "Mars/Base"),
-        (("--from", "apscheduler-store", "aps.sqlite"), "is not the URL of a database"),
+        (
+            ("--from", "apscheduler-store", "aps.sqlite"),
+            "SOURCE has no scheme; write the URL of the database, such as sqlite:///jobs.sqlite. Nothing was imported.",
+        ),
+        (
+            ("--from", "apscheduler-store", "oracle://x/y"),
+            "oracle://x/y is not the URL of a database that can be read: sqlite, postgresql or mysql. Nothing was",
+        ),
         (("--from", "apscheduler-store", "sqlite:///none.sqlite"), "there is no file none.sqlite"),
         (("--from", "apscheduler-store", "sqlite:///empty.sqlite"), "no such table: apscheduler_jobs"),
         (("--from", "apscheduler-store", "sqlite:///empty.sqlite", "--table", "a; drop"), "is not the name of a table"),
@@ -526,8 +545,10 @@ def test_bad_input_is_one_clear_message_and_nothing_is_made(
     answer = cli("import", *given)
     assert answer.code in (2, 3)
     assert answer.out == ""
-    assert said in answer.err
-    assert "Traceback" not in answer.err
+    first, *following = answer.err.splitlines()
+    assert said in first
+    assert ".." not in first.replace("...", "")
+    assert following in ([], ["next: solocron import --help"])
     assert {path.name for path in elsewhere.iterdir()} - {"__pycache__"} == before
 
 
@@ -558,3 +579,34 @@ def test_without_a_program_the_handlers_of_live_nodes_count(cli: Cli, shop: None
     with scheduler:
         rows = by_name(cli("import", "--from", "celery", "shop_celery:app", "--store", "sqlite:///jobs.db", "--json"))
     assert {name for name, row in rows.items() if row["result"] == "added"} == {"nightly"}
+
+
+def test_handlers_that_are_nowhere_are_said_with_the_way_to_write_them(cli: Cli, shop: None, write: Write) -> None:
+    write(
+        "shop_bare.py", "from solocron import Scheduler\nscheduler = Scheduler()\nscheduler.register(print, name='x')\n"
+    )
+    answer = cli("import", "--from", "celery", "shop_celery:app", "--for", "shop_bare", "--store", "sqlite:///jobs.db")
+    assert answer.code == 1
+    assert "no node has a handler 'shop.nightly'" in answer.out
+    assert "missing handlers: `--dry-run --handlers FILE` writes a module that has them" in answer.err
+
+
+def test_a_name_that_is_taken_is_not_called_a_missing_handler(cli: Cli, shop: None) -> None:
+    scheduler = Scheduler("sqlite:///jobs.db")
+    scheduler.register(lambda run: None, name="other")
+    with scheduler:
+        scheduler.add("poll", "other", Every("1h"))
+    answer = cli("import", "--from", "celery", "shop_celery:app", "--for", "shop_handlers")
+    assert "poll: there is another job named poll; it was not changed." in answer.out
+    assert "missing handlers" not in answer.err
+
+
+@pytest.mark.parametrize("room", [80, 60])
+def test_on_a_terminal_the_report_is_broken_between_words(
+    cli: Cli, shop: None, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    plain = cli("import", "--from", "celery", "shop_celery:app", "--dry-run").out
+    monkeypatch.setattr("solocron.cli.output.columns", lambda: room)
+    answer = cli("import", "--from", "celery", "shop_celery:app", "--dry-run")
+    assert max(map(len, answer.lines)) <= room
+    assert answer.out.split() == plain.split()

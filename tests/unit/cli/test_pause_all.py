@@ -101,6 +101,9 @@ def test_a_scope_without_a_job_is_paused_and_said(cli: Cli, shop: Shop) -> None:
         (("invoices", "--all"), "give one of JOB, --all, --pool and --match; nothing was paused"),
         (("--all", "--match", "x"), "give one of JOB, --all, --pool and --match; nothing was paused"),
         (("--match", ""), "match='' cannot be used"),
+        (("--match", "inv["), "no name can match 'inv[': its '[' is not closed; nothing was paused."),
+        (("--match", "[z-a]*"), "no name can match '[z-a]*': [z-a] fits no character of a name; nothing was paused."),
+        (("--match", "größe*"), "no name can match 'größe*': no name has 'ö'; nothing was paused."),
         (("--all", "--until", "2001-01-01"), "is in the past; nothing was paused"),
         (("--all", "--until", "soon"), "--until: 'soon' is neither an instant"),
         (("--all", "--note", "x" * 501), "at most 500 characters; nothing was paused"),
@@ -120,3 +123,13 @@ def test_resume_needs_one_scope(cli: Cli, shop: Shop) -> None:
     answer = cli("resume", "--store", shop.url)
     assert answer.code == 2
     assert "give one of JOB, --all, --pool and --match; nothing was resumed" in answer.err
+
+
+def test_a_pause_of_an_earlier_release_that_covers_nothing_can_be_lifted(
+    cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("solocron.client.scoped_pauses.why_unmatchable", lambda pattern: None)
+        shop.scheduler.pause_all(match="[")
+    assert cli("resume", "--match", "[", "--store", shop.url).code == 0
+    assert shop.scheduler.pauses() == []

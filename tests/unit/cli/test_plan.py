@@ -211,3 +211,37 @@ def test_colours_are_added_on_a_terminal_and_change_no_character(
     assert ("\x1b[3" in written) is not no_color
     shown = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", written).splitlines()]
     assert shown == picture.plain()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--from", "9999-12-31"), "--from: '9999-12-31' is too far away: 7 days from then are not in the calendar."),
+        (("--from", "0001-01-01", "--tz", "Asia/Tokyo"), "--from: '0001-01-01' is too far away"),
+        (
+            ("--from", "1999-01-01"),
+            "--from: the 7 days from '1999-01-01' on are over; `solocron runs --since` has them.",
+        ),
+        (("--days", "0"), "argument --days: '0' is not a whole number from 1 up"),
+        (("--days", "93"), "--days 93: at most 92 days are planned."),
+        (("--from", "yesterday"), "--from: 'yesterday' is not an instant"),
+        (("--tz", "Mars/Olympus"), "unknown time zone 'Mars/Olympus'"),
+    ],
+)
+def test_bad_input_is_one_line(cli: Cli, shop: Shop, given: tuple[str, ...], said: str) -> None:
+    answer = cli("plan", "--store", shop.url, *given)
+    assert (answer.code, answer.out) == (2, "")
+    first, following = answer.err.splitlines()
+    assert said in first
+    assert following == "next: solocron plan --help"
+
+
+def test_days_of_which_some_are_over_are_planned(cli: Cli, shop: Shop) -> None:
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
+    assert cli("plan", "--store", shop.url, "--from", yesterday).code == 0
+
+
+def test_a_million_runs_a_day_do_not_touch_the_picture() -> None:
+    picture = draw({hour * HOUR: 54_000 for hour in range(24)}, "UTC", width=80, marks=BLOCKS)
+    day = next(line for line in picture.plain() if "1970-01-01" in line)
+    assert day.endswith("██     1.3M")

@@ -153,7 +153,7 @@ def test_what_runs_is_of_the_present(cli: Cli, held: Callable[..., tuple[str, Sc
         (["--before", "2026-01-01T00:00:00Z/one/a@1"], "is not a place in the listing"),
         (["--before", "2026-01-01T00:00:00/1/a@1"], "is not a place in the listing"),
         (["--limit", "10001"], "limit=10001: give a whole number from 1 to 10000."),
-        (["--limit", "0"], "argument --limit: invalid whole number from 1 up value: '0'"),
+        (["--limit", "0"], "argument --limit: '0' is not a whole number from 1 up"),
         (["--all", "--limit", "3"], "--all lists every run, so --limit does not go with it; nothing was read."),
         (["--watch"], "--watch draws on a terminal, and stdout is not one; nothing was read. Leave --watch out."),
         (["--watch", "--json"], "--watch shows the newest runs, so --json does not go with it; nothing was read."),

@@ -114,6 +114,8 @@ def test_a_target_that_is_not_there_is_a_usage_error(
             "line 2: ScheduleError: cron '61 * * * *'",
         ),
         ("x = 1\n", "declares no jobs"),
+        ("raise RuntimeError('first\\nsecond')\n", "line 1: RuntimeError: first. Nothing was started."),
+        ("raise RuntimeError('x' * 2_000)\n", f"RuntimeError: {'x' * 286}... Nothing was started."),
     ],
 )
 @pytest.mark.parametrize("target", ["shop_k", "shop_k.py"])
@@ -123,7 +125,9 @@ def test_a_broken_module_says_what_and_where(
     write("shop_k.py", text)
     answer = cli("run", target, "--store", "memory://k")
     assert (answer.code, started) == (2, [])
-    assert said in answer.err
+    first, following = answer.err.splitlines()
+    assert said in first
+    assert following == "next: solocron run --help"
     assert ".." not in answer.err.replace("...", "")
     assert "Traceback" not in answer.err
 
@@ -175,3 +179,22 @@ def test_in_a_django_project_the_error_names_its_own_command(cli: Cli, write: Wr
     assert answer.code == 2
     assert "othing was started; in a Django project each command is `python manage.py solocron ...`" in answer.err
     assert "registry.py" not in answer.err
+
+
+def test_a_module_of_handlers_alone_is_not_warned_of(cli: Cli, write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """The module that `solocron import --handlers` writes declares no job; its jobs are data."""
+    write(
+        "shop_m.py",
+        "from solocron import Scheduler\nscheduler = Scheduler()\nscheduler.register(lambda: 1, name='m')\n",
+    )
+    answer = cli("diff", "shop_m", "--store", "memory://m")
+    assert answer.code == 0
+    assert "no job is declared" not in answer.err + caplog.text
+
+
+@pytest.mark.parametrize("command", ["run", "tick", "diff"])
+def test_an_empty_list_of_pools_is_refused(cli: Cli, write: Write, started: Started, command: str) -> None:
+    write("shop_n.py", ONE_JOB)
+    answer = cli(command, "shop_n", "--store", "memory://n", "--pools", ",")
+    assert (answer.code, answer.out, started) == (2, "", [])
+    assert answer.err.startswith("solocron: --pools: the list is empty; name what is wanted, or leave the flag out.")

@@ -103,3 +103,9 @@ def test_wait_that_takes_too_long_says_where_to_look(cli: Cli, shop: Shop) -> No
 
 def test_wait_takes_a_time_with_a_unit_too(cli: Cli, shop: Shop) -> None:
     assert cli("trigger", "invoices", "--wait", "10ms", "--store", shop.url).code == 6
+
+
+def test_an_instant_in_the_past_is_said_to_be_now(cli: Cli, shop: Shop) -> None:
+    answer = cli("trigger", "invoices", "--at", "2020-01-01", "--store", shop.url)
+    assert answer.code == 0
+    assert "--at 2020-01-01 is in the past: the run starts as soon as it can" in answer.err

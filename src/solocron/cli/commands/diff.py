@@ -99,14 +99,19 @@ def _print(changed: Sequence[JobDifference], total: int) -> None:
             lines.append(f"next{' after' if one.before else ''}: {_slots(one.after)}")
         lines += [one.note] if one.note else []
         lines += [f"! {problem.kind}: {problem.text}" for problem in one.problems]
+        slots = [local(slot) for slot in (*one.before, *one.after)]
         for line in lines:
-            output.say(f"    {line}")
+            output.tell_below(line, 4, whole=slots)
     if not changed:
         output.say(f"no difference, {total} {'job' if total == 1 else 'jobs'}")
         return
-    same = total - len(changed)
-    differ = "1 differs" if len(changed) == 1 else f"{len(changed)} differ"
-    output.say(f"{same} {'job is' if same == 1 else 'jobs are'} the same, {differ}")
+    same, differ = total - len(changed), sum(one.difference != "same" for one in changed)
+    counts = [f"{same} {'job is' if same == 1 else 'jobs are'} the same"]
+    if differ:
+        counts.append("1 differs" if differ == 1 else f"{differ} differ")
+    if differ < len(changed):
+        counts.append(f"{len(changed) - differ} would not run as declared")
+    output.say(", ".join(counts))
 
 
 def _clipped(value: str) -> str:

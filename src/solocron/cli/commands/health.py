@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.arguments import add_json
+from solocron.cli.arguments import add_json, add_namespace
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import span
 from solocron.errors import InvalidError, NotFoundError
@@ -21,6 +21,7 @@ __all__ = ["add_arguments", "execute"]
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--node", metavar="NAME", help="only this node (default: every node of this machine)")
     parser.add_argument("--ready", action="store_true", help="also ask whether it holds a session and would claim")
+    add_namespace(parser, "only nodes of this namespace (default: of every one)")
     add_json(parser)
 
 

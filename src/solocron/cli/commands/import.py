@@ -18,7 +18,7 @@ from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.host import hosted
 from solocron.cli.opening import named_store, opened
-from solocron.errors import EmptyStore, InvalidError, StoreError
+from solocron.errors import EmptyStore, InvalidError, NotFoundError, StoreError
 
 if TYPE_CHECKING:
     from solocron.client import Client
@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--handlers", metavar="FILE", help="write a module with the handlers to a new file")
     parser.add_argument("--tz", metavar="ZONE", help="the zone of the machine (crontab, celery without a zone)")
     parser.add_argument("--system", action="store_true", help="lines have a user, as in /etc/crontab (crontab)")
-    parser.add_argument("--table", metavar="NAME", default="apscheduler_jobs", help="its table (apscheduler-store)")
+    parser.add_argument("--table", metavar="NAME", help="its table (apscheduler-store; default: apscheduler_jobs)")
     parser.add_argument("--receipt", metavar="FILE", help="list what was added there (default: a new file here)")
     parser.add_argument("--undo", metavar="RECEIPT", help="remove what an import added")
     add_author(parser, "imports them")
@@ -60,10 +60,13 @@ def execute(args: Namespace) -> int:
         return _undo(args)
     if args.origin is None or args.source is None:
         raise InvalidError(f"import wants a SOURCE and --from, one of {', '.join(SOURCES)}. Nothing was imported.")
+    _refuse_flags(args)
     from solocron.importers.adding import ImportResult
     from solocron.importers.entry import ImportedJob
 
     found = _checked(_read(args))
+    if not found:
+        raise NotFoundError(f"there is no schedule in {_shown(args.source)}. Nothing was imported.")
     jobs = [one for one in found if isinstance(one, ImportedJob)]
     rows: list[dict[str, Any]] = [_refusal(one) for one in found if not isinstance(one, ImportedJob)]
     if args.handlers is not None:
@@ -87,6 +90,23 @@ def execute(args: Namespace) -> int:
     return FAILED if any(row["result"] == ImportResult.REFUSED for row in rows) else OK
 
 
+def _shown(source: str) -> str:
+    """Return SOURCE for a message: a URL without its password."""
+    from solocron.stores.url import Secret
+
+    return Secret(source).masked if "://" in source else source
+
+
+def _refuse_flags(args: Namespace) -> None:
+    """Refuse a flag that would be ignored: the caller expects something of it."""
+    belongs = {"system": ("crontab",), "table": ("apscheduler-store",), "tz": ("crontab", "celery")}
+    for flag, origins in belongs.items():
+        if getattr(args, flag) not in (None, False) and args.origin not in origins:
+            raise InvalidError(f"--{flag} goes with --from {' or '.join(origins)}. Nothing was imported.")
+    if args.dry_run and args.receipt is not None:
+        raise InvalidError("a dry run adds nothing, so --receipt does not go with it. Nothing was imported.")
+
+
 def _new_receipt() -> str:
     """Return the name of a file that does not exist."""
     stem = f"solocron-import-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -101,14 +121,18 @@ def _read(args: Namespace) -> Sequence[ImportedJob | RefusedEntry]:
         return _crontab(args)
     if args.origin == "celery":
         from solocron.cli.target import object_of
-        from solocron.importers.celery_app import read_beat_schedule
+        from solocron.importers.celery_app import is_application, read_beat_schedule
 
-        return read_beat_schedule(object_of(args.source, "a Celery application"), tz=args.tz)
+        app = object_of(args.source, "a Celery application")
+        if not is_application(app):
+            what = f"{args.source} is a {type(app).__name__}, not a Celery application"
+            raise InvalidError(f"{what}. Nothing was imported.")
+        return read_beat_schedule(app, tz=args.tz)
     if args.origin == "apscheduler-store":
         from solocron.importers.apscheduler_store import read_job_store
         from solocron.importers.database import table_reader
 
-        return read_job_store(table_reader(args.source), name=args.table)
+        return read_job_store(table_reader(args.source), name=args.table or "apscheduler_jobs")
     return _django(args)
 
 
@@ -159,7 +183,7 @@ def _django(args: Namespace) -> Sequence[ImportedJob | RefusedEntry]:
     except InvalidError:
         raise
     except Exception as error:  # noqa: BLE001 - settings are a user's code, and Django has errors of its own
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(".")
         raise InvalidError(f"the tables of {args.source} cannot be read: {reason}. Nothing was imported.") from None
 
 
@@ -269,7 +293,8 @@ def _add(args: Namespace, jobs: Sequence[ImportedJob], receipt: Path) -> list[di
 def _undo(args: Namespace) -> int:
     from solocron.importers.adding import ImportResult, undo
 
-    if args.origin or args.source or args.handlers or args.dry_run:
+    others = (args.origin, args.source, args.handlers, args.dry_run, args.tz, args.system, args.table, args.receipt)
+    if any(others) or (args.target is not None and hosted() is None):
         raise InvalidError("--undo takes a receipt and nothing else but the store. Nothing was removed.")
     with opened(args) as client:
         found: list[Undone] = list(undo(client, Path(args.undo), by=author_of(args), note=args.note))
@@ -322,21 +347,23 @@ def _print(args: Namespace, rows: Sequence[dict[str, Any]], receipt: str | None,
         output.say(f"{title}: {len(members)}")
         for row in members:
             if row["why"]:
-                output.say(f"  {row['job']}: {row['why']}")
+                output.tell_below(f"{row['job']}: {row['why']}", 2)
                 continue
             paused = ", paused" if row["paused"] else ""
             there = "" if row["result"] in (ImportResult.ADDED, _WOULD) else f" ({row['result']})"
-            output.say(f"  {row['job']}  {row['schedule']}{paused}, calls {row['handler']}{there}")
+            output.tell_below(f"{row['job']}  {row['schedule']}{paused}, calls {row['handler']}{there}", 2)
             for note in row["notes"]:
-                output.say(f"      {note}")
+                output.tell_below(note, 6)
     added = sum(row["result"] == ImportResult.ADDED for row in rows)
     if args.dry_run:
-        output.say(
+        output.tell(
             f"nothing was added; handlers to have: {', '.join(sorted({row['handler'] for row in taken})) or 'none'}"
         )
         if looked_at is not None:
             output.say(f"names were compared with those in {looked_at}")
     else:
         output.say(f"{added} {'job' if added == 1 else 'jobs'} added")
+        if any(row["why"].startswith("no node has a handler ") for row in rows):
+            output.note("missing handlers: `--dry-run --handlers FILE` writes a module that has them, for --for")
     if receipt is not None:
         output.say(f"to undo it: solocron import --undo {receipt}")

@@ -45,9 +45,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from solocron.client.job_listing import WantedJobs
+    from solocron.client.patterns import why_unmatchable
 
     if args.match == "":
         raise InvalidError("--match: an empty pattern fits no name; write it like 'invoice:*'. Nothing was read.")
+    why = why_unmatchable(args.match) if args.match is not None else None
+    if why is not None:
+        raise InvalidError(f"--match: no name can match {args.match!r:.60}: {why}. Nothing was read.")
     if args.watch:
         from solocron.cli.watching import refuse_without_terminal
 

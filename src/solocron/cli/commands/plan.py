@@ -51,12 +51,29 @@ def execute(args: Namespace) -> int:
     begin = None if args.start is None else to_us(instant(args.start, "--from", zone.info))
     with opened(args) as client:
         jobs, left_out = planned_jobs(client)
-        start = client.store.clock() if begin is None else begin
+        now = client.store.clock()
+    start = now if begin is None else begin
+    if _end(args, start) <= now:
+        raise InvalidError(
+            f"--from: the {args.days} days from {args.start!r:.60} on are over; `solocron runs --since` has them."
+        )
     plan = make_plan(jobs, start=start, days=args.days, zone=args.tz, herd=args.herd, left_out=left_out)
     if args.json:
         return output.dump(_as_json(plan))
     _print(plan, zone.info)
     return OK
+
+
+def _end(args: Namespace, start: int) -> int:
+    """Return the end of the days; raise if the calendar does not have them."""
+    from solocron.preview.hourly_load import end_of_days
+
+    try:
+        return end_of_days(start, args.days, args.tz)
+    except OverflowError:
+        raise InvalidError(
+            f"--from: {args.start!r:.60} is too far away: {args.days} days from then are not in the calendar."
+        ) from None
 
 
 def _print(plan: Plan, zone: tzinfo) -> None:

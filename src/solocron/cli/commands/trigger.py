@@ -14,6 +14,7 @@ from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import later
 from solocron.cli.opening import opened
 from solocron.cli.rendering import describe_run
+from solocron.clock import from_us
 from solocron.errors import InvalidError, WaitTimeout
 from solocron.model.documents.run import GOOD
 
@@ -45,6 +46,8 @@ def execute(args: Namespace) -> int:
     limit = _seconds(args.wait)
     with opened(args) as client:
         at = None if args.at is None else later(args.at, "--at", client.store.clock())
+        if at is not None and at < from_us(client.store.clock()):
+            output.note(f"--at {args.at} is in the past: the run starts as soon as it can")
         with audited(client, args, args.job):
             args.run = client.trigger(
                 args.job, payload, at=at, key=args.key, shard=args.shard, by=author_of(args), note=args.note

@@ -47,7 +47,7 @@ def tell(text: str) -> None:
 
 
 def tell_below(text: str, indent: int, *, whole: Iterable[str] = ()) -> None:
-    """Print a sentence below a heading; on a terminal it is broken between words, but not inside the phrases `whole`."""
+    """Print a sentence below a heading; a terminal gets it broken between words, but not inside the phrases `whole`."""
     room, cleaned, begin = columns(), clean(text), " " * indent
     if room is None:
         print(f"{begin}{cleaned}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ in_memory.keep_temporary_files()
 # PyMySQL makes a TLS context for every connection and loads the machine's authorities into it: 48 ms of computing, more
 # than most tests on MariaDB. No test trusts a public authority, whatever the environment names.
 os.environ["SSL_CERT_FILE"] = os.devnull
+
+# A shell starts what it runs in the background with SIGINT ignored, and every process of a test would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `make test-long` runs the same properties with many more examples.
 hypothesis.settings.register_profile("dev", deadline=None, max_examples=40)

@@ -29,6 +29,8 @@ SLOT = SINCE + int(PERIOD) * SECOND
 NODE, OTHER = 1, 2
 QUICK = {"fsync": "off"}
 """kill -9 leaves the operating system's cache intact."""
+SLOW = ("valkey", "etcd", "zookeeper")
+"""One is as Redis; the servers of the others take seconds to start again. With --long."""
 
 
 def test_a_promoted_standby_lacks_what_was_committed_after_the_cut() -> None:
@@ -72,7 +74,7 @@ def test_with_remote_apply_a_commit_after_the_cut_is_not_acknowledged() -> None:
 
 
 @pytest.mark.parametrize(
-    "store", [pytest.param(name, marks=pytest.mark.long) if name == "valkey" else name for name in VAULTS]
+    "store", [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in VAULTS]
 )
 def test_each_way_of_a_restore_takes_away_what_came_after_the_backup(store: str) -> None:
     if store in SERVERS:

@@ -93,7 +93,8 @@ def test_an_outage_is_one_post_raised_and_one_cleared(
     fleet.stop()
 
 
-@pytest.mark.parametrize("moment", ["alarm-written", pytest.param("alarm", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["alarm-written", "alarm"])
 def test_the_death_of_the_node_that_tells_is_not_a_second_message(
     watched: Watched, server: Server, moment: str
 ) -> None:

@@ -76,7 +76,7 @@ def test_the_worker_runs_threads_and_coroutines_and_repeats_what_failed(tmp_path
 
 @pytest.mark.parametrize(
     "store",
-    ["sqlite", "postgres", *(pytest.param(name, marks=pytest.mark.long) for name in ("mariadb", "redis", "valkey"))],
+    ["sqlite", *(pytest.param(name, marks=pytest.mark.long) for name in ("postgres", "mariadb", "redis", "valkey"))],
 )
 def test_three_nodes_share_a_store_and_survive_the_death_of_one(
     store: str, request: pytest.FixtureRequest, tmp_path: Path

@@ -52,7 +52,7 @@ def test_no_thread_of_a_node_imports_anything(tmp_path: Path) -> None:
     assert imports_of(f"sqlite:///{tmp_path / 'store.db'}") == []
 
 
-@pytest.mark.parametrize("kind", ["postgres", "mariadb", "redis_server"])
+@pytest.mark.parametrize("kind", ["postgres", pytest.param("mariadb", marks=pytest.mark.long), "redis_server"])
 def test_nor_on_a_server_that_was_away_when_it_started(kind: str, request: pytest.FixtureRequest) -> None:
     """Then the store is opened by a thread, so that every import would be a thread's: nothing is left to a server that
     is there. The child of a fork at that moment never got its node started."""

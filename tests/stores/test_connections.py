@@ -107,7 +107,9 @@ def test_an_idle_node_has_as_few_connections_as_its_page_states(
         wait_until(lambda: count(server, url) == IDLE[kind], within=20, what="the idle connections to be closed")
 
 
-@pytest.mark.parametrize("kind", IDLE_TENANTS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.long) if kind == "mariadb" else kind for kind in IDLE_TENANTS]
+)
 def test_many_namespaces_in_one_process_share_their_connections(
     kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from tests.servers import INSTALLED, OPTIONAL
 from tests.servers.fixtures import require
 
 FAMILIES = ("postgres", "redis")
-"""The others with --long, and all of them for minutes in `make chaos`. A fleet on one SQLite file has tests of its own."""
+"""The others with --long, and all for minutes in `make chaos`. Fleets on one SQLite file have tests of their own."""
 KEY_STORES = ("etcd", "nats", "zookeeper", "dynamodb", *OPTIONAL)
 """Their servers count no calls."""
 SHORT = (CRASH, FREEZE, CUT, KILL, LOST_REPLY, RIVALS, RESTART)

@@ -75,52 +75,65 @@ def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | s
         scheduler.stop(grace)
 
 
+class _DrainingBlock:
+    """A block that drains once, at its end or at a SIGTERM."""
+
+    def __init__(self, drain: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.leaving = False
+        self._drain = drain
+        self._draining: asyncio.Task[object] | None = None
+
+    def begin(self) -> asyncio.Task[object]:
+        self._draining = self._draining or self.loop.create_task(self._drain())
+        return self._draining
+
+
+_blocks: list[_DrainingBlock] = []
+"""Those that SIGTERM drains, all on the event loop of the main thread."""
+_ending: set[asyncio.Task[None]] = set()
+
+
 @asynccontextmanager
 async def draining_block(drain: Callable[[], Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
     """Drain at the end of the block, and at a SIGTERM that would otherwise end the process at once.
 
     A server that handles SIGTERM leaves the block, and its handler is left alone. A worker of hypercorn has none, and
     gets the signal as soon as another worker has ended, in the middle of its drain or just before. After a drain that
-    the signal began the process ends by it, unless the block is being left: then the server ends the process.
+    the signal began the process ends by it, unless every block is being left: then the server ends the process.
     """
-    loop = asyncio.get_running_loop()
-    draining: asyncio.Task[object] | None = None
-    ending: asyncio.Task[None] | None = None
-    leaving = False
-
-    def begin() -> asyncio.Task[object]:
-        nonlocal draining
-        draining = draining or loop.create_task(drain())
-        return draining
-
-    async def end() -> None:
-        try:
-            await begin()
-        finally:
-            if not leaving:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-                signal.raise_signal(signal.SIGTERM)
-
-    def on_loop() -> None:
-        nonlocal ending
-        ending = ending or loop.create_task(end())
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        if not leaving:
-            loop.call_soon_threadsafe(on_loop)
-
-    main = threading.current_thread() is threading.main_thread()
-    if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, on_signal)
+    block = _DrainingBlock(drain)
+    handles = threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _drain_and_end)
+    )
+    if handles:
+        _blocks.append(block)
+        signal.signal(signal.SIGTERM, _drain_and_end)
     try:
         yield
     finally:
-        leaving = True
+        block.leaving = True
         try:
-            await begin()
+            await block.begin()
         finally:
-            if main and signal.getsignal(signal.SIGTERM) is on_signal:
+            if handles:
+                _blocks.remove(block)
+            if handles and not _blocks and signal.getsignal(signal.SIGTERM) is _drain_and_end:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _drain_and_end(number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM: drain every block, then let the signal end the process."""
+    if _blocks:
+        loop = _blocks[0].loop
+        loop.call_soon_threadsafe(lambda: _ending.add(loop.create_task(_end())))
+
+
+async def _end() -> None:
+    await asyncio.gather(*(block.begin() for block in _blocks), return_exceptions=True)
+    if not all(block.leaving for block in _blocks):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
 
 
 def settle_memory() -> None:

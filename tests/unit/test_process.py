@@ -130,6 +130,32 @@ def test_a_sigterm_that_no_server_handles_does_not_cut_a_drain_off(how: list[str
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (code, said, "")
 
 
+TWO = """
+import asyncio, signal
+from solocron.process import draining_block
+
+async def drain(name, turns):
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    print(name, "has drained", flush=True)
+
+async def serve():
+    async with draining_block(lambda: drain("first", 1)):
+        async with draining_block(lambda: drain("second", 100)):
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.Event().wait()
+
+asyncio.run(serve())
+"""
+
+
+def test_a_sigterm_waits_for_the_drains_of_every_block() -> None:
+    """A program with two schedulers, such as of two namespaces: the first to have drained does not end the other."""
+    done = subprocess.run([sys.executable, "-c", TWO], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.splitlines() == ["first has drained", "second has drained"]
+    assert (done.returncode, done.stderr) == (-signal.SIGTERM, "")
+
+
 def test_on_a_thread_the_block_drains_at_its_end_only() -> None:
     said: list[str] = []
 

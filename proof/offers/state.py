@@ -136,7 +136,8 @@ def spend(state: State, fault: str) -> State:
 
 def key_of(state: State) -> Any:
     """Return a key that is equal for states which differ only in the time of day, the size of fences and the names."""
-    looks = [_look(state, process) for process in state.processes]
+    names = _sessions(state)
+    looks = [_look(state, process, names) for process in state.processes]
     count = len(NODES)
     orders = []
     for first in permutations(range(count)) if looks[0] == looks[1] else (_sorted(looks, 0, count),):
@@ -152,9 +153,16 @@ def _sorted(looks: list[Any], first: int, last: int) -> tuple[int, ...]:
     return tuple(sorted(range(first, last), key=looks.__getitem__))
 
 
-def _look(state: State, process: Process) -> tuple[Any, ...]:
+def _sessions(state: State) -> set[str]:
+    """Return the names of all sessions that a step can still depend on."""
+    names = {one.name for one in state.sessions} | {hold.session for hold in state.job.active}
+    names |= {one.session for one in state.floating}
+    return names | {process.session for process in state.processes if process.session}
+
+
+def _look(state: State, process: Process, names: set[str]) -> tuple[Any, ...]:
     trust = -1 if process.session is None else max((process.trusted_until - state.now) // TICK, 0)
-    return process.mode, trust, process.does, process.ticket, process.wary, process.swept is None
+    return process.mode, trust, process.does, process.ticket, process.wary, process.swept in names
 
 
 def _view(state: State, order: tuple[int, ...], looks: list[Any]) -> Any:
@@ -162,10 +170,8 @@ def _view(state: State, order: tuple[int, ...], looks: list[Any]) -> Any:
     job, now = state.job, state.now
     place = {(NODES + WORKERS)[i]: n for n, i in enumerate(order)}
     current = {process.session for process in state.processes}
-    names = {one.name for one in state.sessions} | {hold.session for hold in job.active}
-    names |= {one.session for one in state.floating}
     label: dict[str | None, Any] = {None: None}
-    for name in sorted(names | {name for name in current if name}):
+    for name in sorted(_sessions(state)):
         older = sum(1 for other in label if other is not None and other[0] == name[0])
         label[name] = (place[name[0]], "now" if name in current else older)
     fences = {hold.fence for hold in job.active} | {process.fence for process in state.processes}

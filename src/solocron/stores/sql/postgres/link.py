@@ -197,7 +197,7 @@ class PostgresLink(SqlLink):
         return mode in (b"verify-ca", b"verify-full") or (mode == b"require" and bool(told.get(b"sslrootcert")))
 
     def is_stale(self) -> bool:
-        """An idle connection has nothing to say; if it has, the server said goodbye."""
+        """An idle connection has nothing to say; if it has, the server has closed it."""
         return self.db.closed or has_spoken(self.db.fileno())
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ class Service:
         ticking: Ticking | None = None,
         oidc: OidcVerifier | None = None,
         codes: OneTimeCodes | None = None,
-        node_is_ready: Callable[[], bool] = lambda: True,
+        node_is_ready: Callable[[], bool] | None = None,
         own_checks: Callable[[], Sequence[Check]] = tuple,
         namespaces: Mapping[str, str] = MappingProxyType({}),
         table: tuple[Route, ...] = ROUTES,

@@ -37,7 +37,7 @@ def _lost_reply(scene: Scene) -> int:
 
 
 def _half_open(scene: Scene) -> int:
-    """No farewell, no answer: only the node's own patience ends it."""
+    """No closing message, no answer: only the node's own patience ends it."""
     return _silence(scene, seconds=scene.arena.lease * scene.pick(0.6, 2.0), deaf=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import importlib
+import json
 import signal
 import subprocess
 import sys
@@ -89,3 +90,27 @@ def test_an_installation_with_the_extra_serves_a_new_store(wheel: zipfile.ZipFil
     assert b"<!doctype html" in found["/"][1].lower()
     assert served.returncode == 0
     assert not (tmp_path / "jobs.db").exists(), "looking makes nothing"
+
+
+def test_the_proof_stays_out_of_the_wheel(wheel: zipfile.ZipFile) -> None:
+    """Campaigns, judges and mutants are for this project; users get the simulated cluster."""
+    rooms = {name.split("/")[0] for name in wheel.namelist()}
+    assert {room for room in rooms if "-" not in room} == {"solocron"}
+    text = b"".join(wheel.read(name) for name in wheel.namelist() if name.endswith(".py"))
+    assert b"from proof" not in text
+    assert b"import proof" not in text
+
+
+@pytest.mark.long
+def test_the_demo_works_where_nothing_but_the_wheel_is_installed(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    wheel.extractall(site)
+    for name in ("cronsim", "tzdata"):
+        (site / name).symlink_to(Path(str(importlib.import_module(name).__file__)).parent)
+    argv = [sys.executable, "-S", "-m", "solocron", "demo", "--seconds", "5", "--replicas", "3", "--json"]
+    environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "PYTHONNOUSERSITE": "1", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdict = json.loads(done.stdout)
+    assert 0 < verdict["slots"] == verdict["once"]
+    assert (verdict["twice"], verdict["lost"]) == (0, 0)

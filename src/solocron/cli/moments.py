@@ -24,24 +24,17 @@ def instant(text: str, what: str, zone: tzinfo = UTC) -> datetime:
 
 def later(text: str, what: str, now: int) -> datetime:
     """Read an instant, or a duration such as "10m" from the store's now."""
-    try:
-        return from_us(now) + parse_duration(text)
-    except OverflowError:
-        raise InvalidError(f"{what}: {text!r:.60} is too far away.") from None
-    except InvalidError:
-        pass
-    try:
-        return instant(text, what)
-    except InvalidError:
-        raise InvalidError(
-            f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor a time such as 10m."
-        ) from None
+    return _shifted(text, what, now, 1, "a time such as 10m")
 
 
 def earlier(text: str, what: str, now: int) -> datetime:
     """Read an instant, or a duration such as "2h" before the store's now."""
+    return _shifted(text, what, now, -1, "a time ago such as 2h")
+
+
+def _shifted(text: str, what: str, now: int, sign: int, such_as: str) -> datetime:
     try:
-        return from_us(now) - parse_duration(text)
+        return from_us(now) + sign * parse_duration(text)
     except OverflowError:
         raise InvalidError(f"{what}: {text!r:.60} is too far away.") from None
     except InvalidError:
@@ -50,7 +43,7 @@ def earlier(text: str, what: str, now: int) -> datetime:
         return instant(text, what)
     except InvalidError:
         raise InvalidError(
-            f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor a time ago such as 2h."
+            f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor {such_as}."
         ) from None
 
 

@@ -121,7 +121,7 @@ def make_app(
     *,
     ticking: Ticking | None = None,
     oidc: OidcVerifier | None = None,
-    node_is_ready: Callable[[], bool] = lambda: True,
+    node_is_ready: Callable[[], bool] | None = None,
     namespaces: Mapping[str, str] = MappingProxyType({}),
     below: str = "",
 ) -> AsgiService:

@@ -82,9 +82,9 @@ class Play:
         """Wait until this part of the time under load is over."""
         self._wait(self._begun + part * self._seconds - time.monotonic())
 
-    def _wait(self, seconds: float, unless: Callable[[], bool] = lambda: False) -> None:
+    def _wait(self, seconds: float, unless: Callable[[], bool] | None = None) -> None:
         end = time.monotonic() + seconds
-        while not unless():
+        while unless is None or not unless():
             if not self._over and time.monotonic() >= self._begun + self._seconds:
                 self._end_load()
             self._screen.show(self._fleet)

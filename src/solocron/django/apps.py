@@ -14,7 +14,7 @@ from solocron.django.checks import check_database, check_project
 
 __all__ = ["SolocronConfig"]
 
-OLDEST = (4, 2)
+OLDEST: tuple[int, int] = (4, 2)
 
 
 class SolocronConfig(AppConfig):  # type: ignore[misc]  # Django ships no types
@@ -26,7 +26,7 @@ class SolocronConfig(AppConfig):  # type: ignore[misc]  # Django ships no types
 
     def ready(self) -> None:
         """Import what declares jobs. A module that fails is told by the system checks, and by the first use."""
-        if django.VERSION < OLDEST:
+        if django.VERSION[:2] < OLDEST:
             raise ImproperlyConfigured(
                 f"Django {django.__version__} is too old for solocron.django: 4.2 or later is needed."
             )

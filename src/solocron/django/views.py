@@ -47,7 +47,7 @@ def serve(request: HttpRequest, path: str) -> HttpResponse:
     if path in _OURS:
         raise Http404
     role = role_of(request)
-    if role is None and request.method in ("GET", "HEAD") and not request.user.is_authenticated:
+    if role is None and request.method in ("GET", "HEAD") and not _user(request).is_authenticated:
         return redirect_to_login(request.get_full_path(), _login_url())
     service = _service()
     head = _head(request, path)
@@ -75,7 +75,7 @@ def role_of(request: HttpRequest) -> Role | None:
         if said not in ("none", "read", "operate"):
             raise ConfigurationError(f"{path} returned {said!r:.40}; it must be 'none', 'read' or 'operate'.")
         return None if said == "none" else Role(said)
-    user = request.user
+    user = _user(request)
     if not user.is_active or not (user.is_staff or user.is_superuser):
         return None
     return Role.OPERATE if user.is_superuser else Role.READ
@@ -94,8 +94,13 @@ def _login_url() -> str | None:
     return None
 
 
+def _user(request: Any) -> Any:
+    """Return the user, which Django's middleware adds to a request."""
+    return request.user
+
+
 def _name(request: HttpRequest) -> str:
-    name = "".join(character for character in str(request.user) if character.isprintable())
+    name = "".join(character for character in str(_user(request)) if character.isprintable())
     return name[:_LONGEST_NAME] or "?"
 
 
@@ -118,12 +123,13 @@ def _service() -> Service:
 def _head(request: HttpRequest, path: str) -> RequestHead:
     whole = quote(request.path)
     below = quote(path)
+    headers: Any = request.headers  # a mapping; Django ships no types
     return RequestHead(
         id=make_request_id(),
         method=request.method or "GET",
         path=f"/{below}",
         query=request.META.get("QUERY_STRING", ""),
-        headers=tuple((name.lower(), str(value)) for name, value in request.headers.items()),
+        headers=tuple((name.lower(), str(value)) for name, value in headers.items()),
         address=request.META.get("REMOTE_ADDR"),
         secure=request.is_secure(),
         base=whole.removesuffix(below).rstrip("/"),

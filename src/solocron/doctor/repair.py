@@ -31,15 +31,15 @@ __all__ = ["repair"]
 Tell = Callable[[str], None]
 
 
-def repair(store: Store, runtime: Runtime, tell: Tell = lambda text: None) -> list[str]:
-    """Return what was done, one sentence each; `tell` reports what takes time."""
+def repair(store: Store, runtime: Runtime, tell: Tell | None = None) -> list[str]:
+    """Return what was done, one sentence each; `tell`, if given, reports what takes time."""
     return list(_Repair(store, runtime, tell).all())
 
 
 class _Repair:
     """One pass, with the node's own takeover and the rule of `lease/liveness.py` for who may be buried."""
 
-    def __init__(self, store: Store, runtime: Runtime, tell: Tell) -> None:
+    def __init__(self, store: Store, runtime: Runtime, tell: Tell | None) -> None:
         self._store = store
         self._runtime = runtime
         self._tell = tell
@@ -90,7 +90,7 @@ class _Repair:
 
     def _watch_until(self, end: float, session: Session) -> None:
         left = end - self._runtime.clock.boot()
-        if left > 0:
+        if left > 0 and self._tell is not None:
             self._tell(f"watching {session.node} for {seconds(round(left * SECOND))}: only silence makes it dead")
         sleeper = self._runtime.event()
         while (left := end - self._runtime.clock.boot()) > 0:

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from typing import cast
 
 from solocron.errors import ConfigurationError
 from solocron.service.oidc import Oidc, OidcVerifier
@@ -89,8 +90,7 @@ def check_proof(verify: object) -> Proof:
             f"every caller could run your jobs. {_NOTHING}"
         )
     if getattr(verify, "__module__", None) == __name__:
-        ours: Proof = verify
-        return ours
+        return cast("Proof", verify)
 
     def judge(headers: Mapping[str, str], body: bytes) -> ProofVerdict:
         return ProofVerdict.GOOD if verify(headers) else ProofVerdict.WRONG

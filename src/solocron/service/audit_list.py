@@ -65,7 +65,7 @@ class AuditPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _AuditLine:
     place: AuditPlace
     view: AuditView | None
     """None where a read was broken off: what follows is on the next page."""
@@ -101,7 +101,7 @@ def list_audit(call: ApiCall, *, limit: int, after: str | None) -> AuditLines:
     return AuditLines(entries=tuple(entries), next=None, looked_back_to=None)
 
 
-def _acts(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Line]:
+def _acts(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_AuditLine]:
     """Return what callers asked for, one more than fits."""
     known, after, seen = 0, None, Counter[int]()
     if place is not None and place.rank == _ACT:
@@ -114,15 +114,15 @@ def _acts(call: ApiCall, limit: int, place: AuditPlace | None) -> list[_Line]:
         after = name_before(place.at)
     wanted = min(limit + known + 1, 1_000)
     page = call.reads.audit(who=call.given["who"], subject=call.given["subject"], limit=wanted, after=after)
-    lines = list[_Line]()
+    lines = list[_AuditLine]()
     for act in page.entries:
         at = to_us(act.at)
         seen[at] += 1
         if place is None or at < place.at or seen[at] > known:
-            lines.append(_Line(AuditPlace(at, _ACT, str(seen[at])), shown_act(act)))
+            lines.append(_AuditLine(AuditPlace(at, _ACT, str(seen[at])), shown_act(act)))
     if page.next is not None:
         at = to_us(page.looked_back_to or page.entries[-1].at)
-        lines.append(_Line(AuditPlace(at, _ACT, f"{seen[at]}/{page.next}"), None))
+        lines.append(_AuditLine(AuditPlace(at, _ACT, f"{seen[at]}/{page.next}"), None))
     return lines
 
 
@@ -144,17 +144,17 @@ def _lost(call: ApiCall, limit: int, place: AuditPlace | None) -> LostPage:
     return call.reads.lost(job=job, before=before, until=until, limit=min(limit + 1, _MOST_RUNS))
 
 
-def _takeovers(call: ApiCall, page: LostPage, deeds: Deeds) -> list[_Line]:
+def _takeovers(call: ApiCall, page: LostPage, deeds: Deeds) -> list[_AuditLine]:
     """Return the attempts that were lost, each with the node that took its run over, if one did."""
-    lines = list[_Line]()
+    lines = list[_AuditLine]()
     taken = {(one.run, one.attempt): one for one in takeovers_of(deeds.attempts)}
     for (at, id, attempt), run in page.runs:
         view = _of_takeover(from_us(at), run, taken.get((id, attempt)))
         if _wanted(call, view, (run.run, run.job)):
-            lines.append(_Line(AuditPlace(at, _TAKEOVER, f"{attempt}/{id}"), view))
+            lines.append(_AuditLine(AuditPlace(at, _TAKEOVER, f"{attempt}/{id}"), view))
     if page.next is not None:
         at, id, attempt = page.next
-        lines.append(_Line(AuditPlace(at, _TAKEOVER, f"{attempt}/{id}"), None))
+        lines.append(_AuditLine(AuditPlace(at, _TAKEOVER, f"{attempt}/{id}"), None))
     return lines
 
 
@@ -167,7 +167,7 @@ def _of_takeover(at: datetime, lost: RunView, taken: TakeoverView | None) -> Aud
     return _by_node(at, "takeover", lost.run, who=taken.taken_by, note=note, before=before, after=after)
 
 
-def _lasting(call: ApiCall, deeds: Deeds, place: AuditPlace | None) -> list[_Line]:
+def _lasting(call: ApiCall, deeds: Deeds, place: AuditPlace | None) -> list[_AuditLine]:
     """Return what is found by reading all of it: sessions that were buried lately, pauses that nodes gave and stand."""
     lines = [*_burials(call), *_pauses(call, deeds)]
     rest = [one for one in lines if place is None or _follows(one.place, place)]
@@ -180,7 +180,7 @@ def _follows(one: AuditPlace, place: AuditPlace) -> bool:
     return place.rank < _LASTING or one.which > place.which
 
 
-def _burials(call: ApiCall) -> Iterator[_Line]:
+def _burials(call: ApiCall) -> Iterator[_AuditLine]:
     """Yield the sessions that other nodes found dead in the last days."""
     for node in call.reads.nodes(ended=True, since=call.reads.now() - _BURIALS_FOR):
         if node.buried_by is None or node.ended_at is None:
@@ -188,7 +188,7 @@ def _burials(call: ApiCall) -> Iterator[_Line]:
         before = {"session": node.session, "last_renewal": node.last_renewal.isoformat()}
         view = _by_node(node.ended_at, "burial", node.node, who=node.buried_by, note=node.reason, before=before)
         if _wanted(call, view, (node.node, node.session)):
-            yield _Line(AuditPlace(to_us(node.ended_at), _LASTING, f"burial/{node.session}"), view)
+            yield _AuditLine(AuditPlace(to_us(node.ended_at), _LASTING, f"burial/{node.session}"), view)
 
 
 def _maybe_paused(call: ApiCall) -> tuple[str, ...]:
@@ -199,12 +199,12 @@ def _maybe_paused(call: ApiCall) -> tuple[str, ...]:
     return call.reads.paused() if subject is None else (subject,)
 
 
-def _pauses(call: ApiCall, deeds: Deeds) -> Iterator[_Line]:
+def _pauses(call: ApiCall, deeds: Deeds) -> Iterator[_AuditLine]:
     """Yield the pauses that `pause_after` gave and that stand."""
     for job, pause in deeds.pauses.items():
         view = _by_node(pause.at, "pause", job, who=pause.by, note=pause.note)
         if _wanted(call, view, (job,)):
-            yield _Line(AuditPlace(to_us(pause.at), _LASTING, f"pause/{job}"), view)
+            yield _AuditLine(AuditPlace(to_us(pause.at), _LASTING, f"pause/{job}"), view)
 
 
 def _by_node(

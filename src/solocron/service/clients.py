@@ -16,12 +16,12 @@ __all__ = ["ServiceClients"]
 
 @dataclass(frozen=True, slots=True)
 class ServiceClients:
-    """Where a service gets its clients. Making one opens nothing."""
+    """Makes the clients of a service. Making one opens nothing."""
 
     reading: Callable[[], Client]
     """Return the client for reads, its store open for reading."""
     writing: Callable[[], Client]
-    close: Callable[[], None] = lambda: None
+    close: Callable[[], None]
     """End the connections; the next request makes new ones."""
 
     @classmethod

@@ -70,7 +70,7 @@ class Guard:
         read_only: bool = False,
         edit: bool = False,
         table: Sequence[Route] = ROUTES,
-        namespace: Callable[[], str] = lambda: "",
+        namespace: Callable[[], str],
         clock: Callable[[], float],
     ) -> None:
         self._hosts = frozenset(host.lower() for host in allowed_hosts)

@@ -87,7 +87,7 @@ class Service:
         ticking: Ticking | None = None,
         oidc: OidcVerifier | None = None,
         codes: OneTimeCodes | None = None,
-        node_is_ready: Callable[[], bool] = lambda: True,
+        node_is_ready: Callable[[], bool] | None = None,
         own_checks: Callable[[], Sequence[Check]] = tuple,
         namespaces: Mapping[str, str] = MappingProxyType({}),
         table: tuple[Route, ...] = ROUTES,
@@ -101,7 +101,7 @@ class Service:
         features = {Feature.TICK: ticking is not None, Feature.CODE: codes is not None, Feature.LIVE: live}
         self._table = table = tuple(one for one in table if one.needs is None or features[one.needs])
         self._live = live
-        self._values = values
+        self._values: Values = values
         self._ticking = ticking
         self._oidc = oidc
         self._reads = Reads(self._clients.reading)

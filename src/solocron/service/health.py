@@ -17,8 +17,9 @@ class Readiness:
     """Asks the store at most once in five seconds, however many probes there are."""
 
     def __init__(
-        self, ping: Callable[[], object], *, node: Callable[[], bool] = lambda: True, clock: Callable[[], float]
+        self, ping: Callable[[], object], *, node: Callable[[], bool] | None, clock: Callable[[], float]
     ) -> None:
+        """`node` returns whether the node of this process can claim; None if the process runs none."""
         self._ping = ping
         self._node = node
         self._clock = clock
@@ -27,8 +28,8 @@ class Readiness:
         self._good = False
 
     def is_ready(self) -> bool:
-        """Return whether the store answered within two seconds, during the last five, and the node here can claim."""
-        if not self._node():
+        """Return whether the store answered within two seconds, during the last five, and a node here can claim."""
+        if self._node is not None and not self._node():
             return False
         if not self._lock.acquire(timeout=_PATIENCE):
             return False  # the look under way takes too long already

@@ -112,7 +112,7 @@ class _Listener:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Client:
+class _OpenStream:
     """An open stream: `changed` to look again, `over` when the client has left or the server stops."""
 
     task: asyncio.Task[Any]
@@ -130,7 +130,7 @@ class Streams:
     def __init__(self, watcher: Watcher, *, times: LiveTimes | None = None) -> None:
         self._watcher = watcher
         self._times = times or LiveTimes()
-        self._clients: set[_Client] = set()
+        self._clients: set[_OpenStream] = set()
         self._of: Counter[str] = Counter()
         self.stopping = False
 
@@ -175,7 +175,7 @@ class Streams:
         """Tell a client of changes until it leaves, its login ends, its time is over, or the server stops."""
         task = asyncio.current_task()
         assert task is not None
-        client = _Client(task, asyncio.Event(), asyncio.Event())
+        client = _OpenStream(task, asyncio.Event(), asyncio.Event())
         self._clients.add(client)
         self._of[who] += 1
         leaving = asyncio.create_task(_until_left(receive, client))
@@ -196,7 +196,7 @@ class Streams:
             self._of += Counter()  # drops callers without a stream
 
     async def _tell(
-        self, client: _Client, wanted: Subscription, is_known: Callable[[], Awaitable[bool]], send: Send
+        self, client: _OpenStream, wanted: Subscription, is_known: Callable[[], Awaitable[bool]], send: Send
     ) -> None:
         times, time, listener = self._times, asyncio.get_running_loop().time, _Listener(self._watcher, wanted)
 
@@ -233,7 +233,7 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
     return True
 
 
-async def _until_left(receive: Receive, client: _Client) -> None:
+async def _until_left(receive: Receive, client: _OpenStream) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     client.end()

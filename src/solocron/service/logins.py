@@ -31,7 +31,7 @@ class Logins:
         codes: OneTimeCodes | None = None,
         clock: SystemClock,
         pause: Callable[[float], object],
-        may_enter: Callable[[Identity], bool] = lambda identity: True,
+        may_enter: Callable[[Identity], bool],
     ) -> None:
         self._tokens = tokens
         self._codes = codes

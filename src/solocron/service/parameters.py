@@ -174,7 +174,7 @@ def read_query(query: str, declared: Sequence[Parameter], *, from_form: bool = F
         first = faults[0]
         raise ProblemError(400, f"{first.name}: {first.message}. Nothing was read.", code="InvalidError", fields=faults)
     return {
-        one.name: (tuple(given.get(one.name, one.default)) if one.listed else given.get(one.name, [one.default])[0])
+        one.name: (tuple(given.get(one.name) or one.default) if one.listed else given.get(one.name, [one.default])[0])
         for one in declared
     }
 

@@ -253,7 +253,7 @@ class Relay:
             return True
         if came + self._faults.delay > time.monotonic():
             return False
-        if data is LOSS:
+        if data is None:  # LOSS
             self._drop(link)
         elif data == END:
             stream.shift(0)

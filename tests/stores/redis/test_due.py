@@ -272,10 +272,10 @@ def test_a_ring_that_fell_into_a_gap_is_heard_after_it(store: RedisStore, url: s
         other.close()
 
 
-def test_a_ring_in_another_database_of_the_server_wakes_nobody_here_and_hides_no_ring(
+def test_a_notification_in_another_database_of_the_server_wakes_no_client_here_and_hides_none(
     store: RedisStore, url: str, redis_server: Redis
 ) -> None:
-    """Channels belong to the server, not to a database; the numbers of the rings belong to the database."""
+    """Channels belong to the server, not to a database; the numbers of notifications belong to the database."""
     with closing(RedisStore(redis_server.fresh_url())) as elsewhere, closing(RedisStore(url)) as other:
         while store.wait(0):
             pass
@@ -301,13 +301,23 @@ def test_what_a_client_did_itself_is_no_news_to_it(store: RedisStore, url: str) 
         other.close()
 
 
-def test_a_claim_that_others_need_not_know_of_rings_no_bell(store: RedisStore, raw: redis.Redis) -> None:
+def test_a_namespace_with_nothing_but_notifications_is_none(store: RedisStore) -> None:
+    """A client that only looked at a mistyped namespace, or woke its nodes, has made nothing there."""
+    store.open()
+    store.signal()
+    assert store.namespaces() == frozenset()
+    put(store, job("j"))
+    assert store.namespaces() == {"default"}
+
+
+def test_a_claim_that_others_need_not_know_of_notifies_none(store: RedisStore, raw: redis.Redis) -> None:
     put(store, job("j", due_at=store.clock() - SECOND))
-    rings = raw.get("{solocron:default}:rings")
+    notifications = raw.get("{solocron:default}:notifications")
+    assert notifications is not None, "the new job has notified the other clients"
     assert take(store, "s") == ["j"]
 
     def later(doc: Any, now: int) -> Change:
         return Change(replace(doc, active=()))
 
     store.update(Named(Kind.JOB, ("j",)), later)
-    assert raw.get("{solocron:default}:rings") == rings
+    assert raw.get("{solocron:default}:notifications") == notifications

@@ -135,6 +135,8 @@ def test_the_project_as_it_is_belongs_to_no_machine() -> None:
         ("def on_goodbye(): ...", "client/file.py:1: the name 'on_goodbye': say close session"),
         ("class WaitingBell: ...", "client/file.py:1: the name 'WaitingBell': say notification"),
         ("OWED = 3", "client/file.py:1: the name 'OWED': say waiting run"),
+        ('"""Count a bell that we hear."""', "client/file.py:1: the word 'bell': say notification"),
+        ("x = 1  # one slice of it", "client/file.py:1: the word 'slice': say shard"),
     ],
 )
 def test_a_word_that_was_given_up_is_named_with_the_one_to_use(tmp_path: Path, source: str, said: str) -> None:
@@ -145,7 +147,13 @@ def test_a_word_that_was_given_up_is_named_with_the_one_to_use(tmp_path: Path, s
 
 @pytest.mark.parametrize(
     "source",
-    ["x = slice(1)", '"""The lower bound; however long it takes."""', "bellow = 1", "follower = power = 1"],
+    [
+        "x = slice(1)",
+        'icon = "bell"',
+        '"""The lower bound; however long it takes."""',
+        "bellow = 1",
+        "follower = power = 1",
+    ],
 )
 def test_words_that_only_look_alike_are_left_alone(tmp_path: Path, source: str) -> None:
     _write(tmp_path / "client" / "file.py", source)
@@ -159,11 +167,22 @@ def test_pages_and_examples_are_read_as_well(tmp_path: Path) -> None:
     assert found == [("README.md", 2), ("CONTRIBUTING.md", 2), ("docs/how-to/page.md", 2), ("examples/job.py", 2)]
 
 
-def test_two_public_classes_of_one_name_are_refused(tmp_path: Path) -> None:
-    _write(tmp_path / "a.py", "class Keeper: ...\nclass _Own: ...")
-    _write(tmp_path / "b.py", "class Keeper(object): ...\nclass _Own: ...")
+def test_comments_of_statements_and_scripts_are_read_as_well(tmp_path: Path) -> None:
+    _write(tmp_path / "statements" / "common.sql", "-- ask --  Count the owed ones.\nSELECT 1")
+    _write(tmp_path / "lua" / "swap.lua", "local slice = 1 -- the bell")
+    found = list(check_words.problems(tmp_path))
+    assert found == [
+        "lua/swap.lua:1: the word 'bell': say notification",
+        "statements/common.sql:1: the word 'owed': say waiting run",
+    ]
+
+
+@pytest.mark.parametrize("name", ["Keeper", "_Keeper"])
+def test_two_classes_of_one_name_are_refused(tmp_path: Path, name: str) -> None:
+    _write(tmp_path / "a.py", f"class {name}: ...\nclass Own: ...")
+    _write(tmp_path / "b.py", f"class {name}(object): ...")
     (problem,) = check_words.problems(tmp_path)
-    assert problem.startswith("class Keeper stands twice: a.py, b.py")
+    assert problem.startswith(f"class {name} stands twice: a.py, b.py")
 
 
 def _write(file: Path, source: str) -> None:

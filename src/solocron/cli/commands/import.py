@@ -215,7 +215,7 @@ def _compared(args: Namespace, jobs: Sequence[ImportedJob]) -> tuple[list[dict[s
     try:
         store = _store_of(args)
         store.open(read_only=True)
-        found = [there_already(store, job) for job in jobs]
+        url, found = store.url, [there_already(store, job) for job in jobs]
     except (EmptyStore, StoreError) as error:
         empty = "there is no store yet, so there are no names to compare with"
         output.note(empty if isinstance(error, EmptyStore) else f"what is there already is not known: {error}")
@@ -227,7 +227,7 @@ def _compared(args: Namespace, jobs: Sequence[ImportedJob]) -> tuple[list[dict[s
         _row(job, _WOULD) if there is None else _row(job, there.result, there.why)
         for job, there in zip(jobs, found, strict=True)
     ]
-    return rows, store.url
+    return rows, url
 
 
 def _store_of(args: Namespace) -> Store:

@@ -43,9 +43,7 @@ class StillCounting(Exception):
 class FirstCount:
     """Counts once. Any thread may wait for it; one that fails is begun anew by the next caller."""
 
-    def __init__(
-        self, client: Callable[[], Client], *, clock: Callable[[], float], ready: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, client: Callable[[], Client], *, clock: Callable[[], float], ready: Callable[[], None]) -> None:
         self._client = client
         self._clock = clock
         self._ready = ready

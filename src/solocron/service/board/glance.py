@@ -60,7 +60,7 @@ class Board:
         count: FirstCount,
         *,
         clock: Callable[[], float],
-        position: Callable[[], Hashable] = lambda: None,
+        position: Callable[[], Hashable],
     ) -> None:
         self._reads = reads
         self._count = count

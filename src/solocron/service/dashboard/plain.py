@@ -93,7 +93,7 @@ def find(call: ApiCall) -> ShownPage | Redirect:
         at = _last_time(int(clock[1]), int(clock[2]), jobs[0].zone, look.reading.now)
         return Redirect(look.links.job(jobs[0].name, "why", at=at.isoformat()))
     if exact or (len(jobs) == 1 and not nodes):
-        return Redirect(look.links.job((exact or jobs)[0].name))
+        return Redirect(look.links.job((exact or list(jobs))[0].name))
     if len(nodes) == 1 and not jobs:
         return Redirect(look.links.node(nodes[0].session))
     page = find_page(q, jobs=jobs, nodes=nodes[:_FOUND], reading=look.reading, links=look.links)

@@ -13,7 +13,7 @@ from solocron.stores.url import StoreUrl
 __all__ = ["namespaces_of"]
 
 _OPEN, _CLOSE = "{solocron:", "}:"
-_MARKS = ("layout", "rings")
+_MARKS = ("layout", "notifications")
 """Keys that a client leaves who only looks: they make no namespace."""
 _AT_ONCE = "1000"
 

@@ -169,7 +169,7 @@ class RedisStore(StoreKernel):
         return settings.ask(self._caller.command, refused=refused, listens=self._may_listen())
 
     def _may_listen(self) -> bool:
-        """Whether this user may ring the bell and hear it."""
+        """Return whether this user may send notifications and receive them."""
         connection = self._link.new_connection()
         try:
             for words in (("PUBLISH", self._caller.channel, "- 0"), ("SUBSCRIBE", self._caller.channel)):

@@ -74,7 +74,7 @@ class Batch:
     held: list[tuple[Any, ...]] = field(default_factory=list)
     let_go: list[tuple[Any, ...]] = field(default_factory=list)
     appended: list[tuple[Any, ...]] = field(default_factory=list)
-    rings: bool = False
+    notifies: bool = False
     """Whether other nodes should look again because of it."""
 
     @classmethod
@@ -86,7 +86,7 @@ class Batch:
             assert change is not None
             assert old is not None
             new = change.doc
-            batch.rings = batch.rings or wakes(old, new)
+            batch.notifies = batch.notifies or wakes(old, new)
             add(namespace, one, new)
             if new is not old:
                 batch._add_holds(namespace, one, holders_of(old), holders_of(new))

@@ -92,8 +92,8 @@ class SqlStore(StoreKernel, Generic[L]):
         )
         self._shift = 0
         self.cache = WriteCache(self.boot, self._lease, recalls=self.recalls)
-        self._own_rings = 0
-        self._heard_rings = 0
+        self._own_notifications = 0
+        self._observed_notifications = 0
         self._opened = False
         self._looking = False
         self._opening = threading.Lock()
@@ -262,20 +262,20 @@ class SqlStore(StoreKernel, Generic[L]):
         self.pool.forked()
         self._reading.forked()
 
-    def ringing(self, by: int) -> None:
-        """Count a bell that we ring ourselves, before it can be heard: it is no news to our own waiters."""
+    def notifying(self, by: int) -> None:
+        """Count our own notification before sending it, so that `wait()` in this process ignores it."""
         with self._counting:
-            self._own_rings += by
+            self._own_notifications += by
 
-    def is_news(self, rings: int) -> bool:
+    def is_news(self, notifications: int) -> bool:
         """Return whether another client has notified since the last call, from the number of notifications in all.
 
-        Ours may be counted before it is rung, never after: then we may look once too often, but miss nothing.
+        Ours may be counted before it is sent, never after: then a client may look once too often, but misses nothing.
         """
         with self._counting:
-            others = rings - self._own_rings
-            news = others > self._heard_rings
-            self._heard_rings = max(self._heard_rings, others)
+            others = notifications - self._own_notifications
+            news = others > self._observed_notifications
+            self._observed_notifications = max(self._observed_notifications, others)
             return news
 
     def count(self, name: str) -> None:

@@ -54,7 +54,7 @@ class SqlLink(ABC):
     def close(self) -> None: ...
 
     def discard(self) -> None:
-        """Close it after something went wrong: who knows what the other side makes of a goodbye."""
+        """Close it after something went wrong, without a message that the server could misread."""
         self.close()
 
 

@@ -216,7 +216,8 @@ def names(docs: Sequence[Doc]) -> list[str]:
 
 def log(store: Store, **query: Any) -> tuple[Record, ...]:
     """Return records of the log, up to a thousand."""
-    return store.history(Query(**({"limit": 1000} | query))).records
+    wanted: dict[str, Any] = {"limit": 1000} | query
+    return store.history(Query(**wanted)).records
 
 
 def add_hold(by: str) -> ChangeFn:

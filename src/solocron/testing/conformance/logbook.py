@@ -208,14 +208,15 @@ class Logbook:
         rows = [record(f"j@{i:02}", at=i // 8, status=statuses[i % 3], node=f"n{i % 2}") for i in range(40)]
         put(a, job("j"), records=tuple(rows))
         bad = frozenset({"failed", "lost"})
-        for query in (
+        queries: list[dict[str, Any]] = [
             {},
             {"job": "j"},
             {"statuses": bad},
             {"node": "n1"},
             {"since": 1, "until": 4},
             {"statuses": bad, "node": "n0"},
-        ):
+        ]
+        for query in queries:
             wanted = Query(**query, limit=1_000)
             found, page = list[Record](), b.history(Query(**query, limit=7))
             while True:

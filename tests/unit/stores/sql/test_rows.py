@@ -167,7 +167,7 @@ class TestSelection:
 def test_one_row_of_one_table_needs_no_transaction() -> None:
     alone = drafted(session("s", expires_at=9), lambda doc, now: Change(replace(doc, expires_at=10)), Kind.SESSION)
     assert batch(alone).alone
-    assert not batch(alone).rings
+    assert not batch(alone).notifies
     with_log = drafted(job("j"), lambda doc, now: Change(doc, (record("j@1"),)))
     assert not batch(with_log).alone
 

@@ -144,7 +144,7 @@ class MySQLLink(SqlLink):
     # --- its life
 
     def is_stale(self) -> bool:
-        """An idle connection has nothing to say; if it has, the server said goodbye."""
+        """An idle connection has nothing to say; if it has, the server has closed it."""
         socket = getattr(self.db, "_sock", None)
         return not self.db.open or socket is None or has_spoken(socket.fileno())
 
@@ -156,7 +156,7 @@ class MySQLLink(SqlLink):
             self.discard()
 
     def discard(self) -> None:
-        # No goodbye: after an interrupted call the server would take it for a part of something else.
+        # No COM_QUIT: after an interrupted call the server would take it for a part of something else.
         self.db._force_close()  # type: ignore[attr-defined]
 
     # --- errors

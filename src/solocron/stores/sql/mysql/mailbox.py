@@ -1,7 +1,7 @@
-"""Where a transaction of the user's own leaves a request in MySQL and MariaDB.
+"""The mailbox of MySQL and MariaDB: requests that are left by a transaction of the user's own.
 
-It rings no bell: the bell is one row, which would stay locked until the user's commit, and every node would wait. The
-nodes look for requests whenever they look at the bell.
+A request notifies no node: the counter of notifications is one row, which would stay locked until the user's commit,
+and every node would wait. Nodes look for requests whenever they read that counter.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             self._inspect(link)
             if not migrations.SchemaStatus(self._schema(link)).current:
                 self._migrate(link)
-            self.is_news(self._rings(link))
+            self.is_news(self._notifications(link))
 
     def _inspect(self, link: MySQLLink) -> None:
         flavour, version = version_of(link)
@@ -200,7 +200,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         link.rollback()
 
     def _renew(self, link: MySQLLink, batch: Batch, one: Draft, selection: Selection) -> Committed:
-        if batch.rings or not batch.alone or not batch.redefined:
+        if batch.notifies or not batch.alone or not batch.redefined:
             return Committed(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
         window = {"now": selection.now, "latest": selection.latest, "shift": self._shift}
@@ -233,9 +233,9 @@ class MySQLStore(SqlStore[MySQLLink]):
         refused = None if first else self._refused(link, session, gate)
         if refused is not None:
             return refused
-        if batch.rings:
-            self.ringing(1)
-            link.inside("ring", {"namespace": self._namespace})
+        if batch.notifies:
+            self.notifying(1)
+            link.inside("notify", {"namespace": self._namespace})
         link.commit()
         return Committed(short=short)
 
@@ -267,15 +267,15 @@ class MySQLStore(SqlStore[MySQLLink]):
     # --- waking up
 
     def signal(self) -> None:
-        self._run("ring", {})
+        self._run("notify", {})
 
     def wait(self, timeout: float) -> bool:
         end = time.monotonic() + timeout
         slept = False
         while True:
-            rings, requests = self.call(self._signals)
+            notifications, requests = self.call(self._signals)
             # Requests that came without a notification; one that cannot be taken in wakes a node once a second at most.
-            if self.is_news(rings) or (requests and slept):
+            if self.is_news(notifications) or (requests and slept):
                 return True
             left = end - time.monotonic()
             if left <= 0:
@@ -284,10 +284,10 @@ class MySQLStore(SqlStore[MySQLLink]):
             slept = True
 
     def _signals(self, link: MySQLLink) -> tuple[int, bool]:
-        rings, requests = link.all("signals", {"namespace": self._namespace})[0]
-        return int(rings or 0), bool(requests)
+        notifications, requests = link.all("signals", {"namespace": self._namespace})[0]
+        return int(notifications or 0), bool(requests)
 
-    def _rings(self, link: MySQLLink) -> int:
+    def _notifications(self, link: MySQLLink) -> int:
         return self._signals(link)[0]
 
     def checks(self) -> Sequence[Check]:

@@ -299,7 +299,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         link.rollback()
 
     def _renew(self, link: PostgresLink, batch: Batch, one: Draft, selection: Selection) -> Committed:
-        if batch.rings or not batch.alone or not batch.redefined:
+        if batch.notifies or not batch.alone or not batch.redefined:
             return Committed(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
         window = {"now": selection.now, "latest": selection.latest, "shift": self._shift}
@@ -346,7 +346,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             "session": session is not None,
             "own": own,
             "gate": gate is not None and session is not None,
-            "notify": batch.rings,
+            "notify": batch.notifies,
             "recalled": recalled,
         }
         sql = writing(self.prefix, self.schema_name, *names, **answers)

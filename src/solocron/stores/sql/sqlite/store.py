@@ -111,7 +111,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         with self.pool.link() as link:
             _switch_to_wal(link, self.place.path)
             self._migrate(link)
-            self.is_news(self._rings(link))
+            self.is_news(self._notifications(link))
         self.boot_clock.refresh()
 
     def exists(self) -> bool:
@@ -250,7 +250,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         self, link: SQLiteLink, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
     ) -> Committed:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
-        if batch.alone and not batch.rings and session is None:
+        if batch.alone and not batch.notifies and session is None:
             outcome = self._swap_alone(link, batch, drafts[0])
         else:
             outcome = self._swap_all(link, batch, drafts, session, gate)
@@ -300,9 +300,9 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         refused = None if first else self._refused(link, session, gate)
         if refused is not None:
             return refused
-        if batch.rings:
-            self.ringing(1)
-            link.many("ring", [(self._namespace,)])
+        if batch.notifies:
+            self.notifying(1)
+            link.many("notify", [(self._namespace,)])
         link.commit()
         return Committed(lost=lost, short=appended < len(batch.appended))
 
@@ -350,7 +350,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
     def signal(self) -> None:
         # Not counted as our own: a signal is for all clients, and for the other threads of this one.
         self.open()
-        self.call(lambda link: link.one("ring", (self._namespace,)))
+        self.call(lambda link: link.one("notify", (self._namespace,)))
 
     def wait(self, timeout: float) -> bool:
         """Look at SQLite's change counter, and at ours only when it has moved."""
@@ -374,9 +374,9 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             if version == self._data_version:
                 return False
             self._data_version = version
-            return self.is_news(self._rings(self._watcher))
+            return self.is_news(self._notifications(self._watcher))
 
-    def _rings(self, link: SQLiteLink) -> int:
+    def _notifications(self, link: SQLiteLink) -> int:
         rows = link.all("signals", {"namespace": self._namespace})
         return int(rows[0][0]) if rows else 0
 

@@ -117,7 +117,7 @@ DELETE FROM {runs}
 WHERE namespace = :namespace AND recorded_at < :before
 ORDER BY recorded_at LIMIT :limit
 
--- ring --  Tell those who wait that something has changed.
+-- notify --  Tell those who wait that something has changed.
 INSERT INTO {signals} (namespace, count) VALUES (:namespace, 1) ON DUPLICATE KEY UPDATE count = count + 1
 
 -- signals --  How often something has changed, and whether a transaction of the user's has left requests.

@@ -104,7 +104,7 @@ DELETE FROM {runs} WHERE rowid IN (
 -- tables --  Whether there is a schema at all.
 SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'solocron_meta'
 
--- ring --  Tell those who wait that something has changed.
+-- notify --  Tell those who wait that something has changed.
 INSERT INTO {signals} (namespace, count) VALUES (?, 1)
 ON CONFLICT (namespace) DO UPDATE SET count = count + 1
 

@@ -120,7 +120,7 @@ class HttpLink:
             wire = self._stock.take(self) or self._connect()
             try:
                 return self._send(wire, method, path, headers, body)
-            except _NotSent as error:
+            except _RequestNotSent as error:
                 if again:
                     raise self._away(error) from None
         raise AssertionError("the last round returns or raises")
@@ -131,7 +131,7 @@ class HttpLink:
             try:
                 wire.connection.request(method, path, body, dict(headers))
             except (OSError, HTTPException) as error:  # not all of it left this machine: no service takes a part
-                raise _NotSent(str(error)) from None
+                raise _RequestNotSent(str(error)) from None
             try:
                 response = wire.connection.getresponse()
                 text = response.read()
@@ -175,7 +175,7 @@ class HttpLink:
         return self.address.parts.scrub(str(error) or type(error).__name__)
 
 
-class _NotSent(Exception):
+class _RequestNotSent(Exception):
     """The connection broke before the call: a new one may do."""
 
 

@@ -173,7 +173,7 @@ def _code(error: ClientError) -> str:
 # --- clients: each costs a tenth of a second and has connections, so that the stores of a process share them
 
 
-class _Client:
+class _SharedBotoClient:
     """A client of botocore's and the links that use it; without any, its connections are closed."""
 
     def __init__(self, address: DynamoAddress) -> None:
@@ -193,15 +193,15 @@ class _Client:
         self.users: WeakSet[DynamoLink] = WeakSet()
 
 
-_clients: dict[Hashable, _Client] = {}
+_clients: dict[Hashable, _SharedBotoClient] = {}
 
 
-def _client(address: DynamoAddress) -> _Client:
+def _client(address: DynamoAddress) -> _SharedBotoClient:
     """Return the client of an address in this process."""
     parts = address.parts
     secret = None if parts.password is None else parts.password.last
     key = (os.getpid(), parts.user, secret, address.region, address.endpoint, address.profile, address.timeout)
     found = _clients.get(key)
     if found is None:
-        found = _clients.setdefault(key, _Client(address))  # atomic: a mutex could stay locked over a fork
+        found = _clients.setdefault(key, _SharedBotoClient(address))  # atomic: a mutex could stay locked over a fork
     return found

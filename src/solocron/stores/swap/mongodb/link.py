@@ -148,7 +148,7 @@ class MongoLink:
 # --- clients: each has threads that watch the replica set, so that the stores of a process share them
 
 
-class _Client:
+class _SharedMongoClient:
     """A client of the driver's and the links that use it."""
 
     def __init__(self, address: MongoAddress) -> None:
@@ -172,7 +172,7 @@ class _Client:
         self.users: WeakSet[MongoLink] = WeakSet()
 
 
-_clients: dict[Hashable, _Client] = {}
+_clients: dict[Hashable, _SharedMongoClient] = {}
 
 
 def _key(address: MongoAddress) -> Hashable:
@@ -186,12 +186,12 @@ def _key(address: MongoAddress) -> Hashable:
     )
 
 
-def _client(address: MongoAddress) -> _Client:
+def _client(address: MongoAddress) -> _SharedMongoClient:
     """Return the client of an address in this process."""
     key = _key(address)
     found = _clients.get(key)
     if found is None:
-        made = _Client(address)
+        made = _SharedMongoClient(address)
         found = _clients.setdefault(key, made)  # atomic: a mutex could stay locked over a fork
         if found is not made:
             made.calls.close()

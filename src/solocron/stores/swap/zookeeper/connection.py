@@ -13,7 +13,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
@@ -23,7 +23,7 @@ from solocron.stores.swap.zookeeper.address import ZooAddress
 from solocron.stores.swap.zookeeper.jute import Operation, Reader
 from solocron.stores.swap.zookeeper.login import is_servers_answer, response_to
 
-__all__ = ["ZooConnection", "ZooReply"]
+__all__ = ["Follower", "ZooConnection", "ZooReply"]
 
 _SESSION = 10_000
 """Milliseconds for which a server keeps a silent session. Nothing of ours ends with a session."""
@@ -45,16 +45,25 @@ Handler = Callable[[ZooReply | None], None]
 """Is called with the reply, or with None if none will come."""
 
 
+class Follower(Protocol):
+    """Follows the changes of watched nodes."""
+
+    def on_event(self, path: str) -> None:
+        """Note that a watched node has changed."""
+        ...
+
+    def on_idle(self) -> None:
+        """Continue after all that is there is handled, or after the connection has broken."""
+        ...
+
+
 class ZooConnection:
     """Made connected. `broken` is set once it is not any more; then it is replaced, never repaired."""
 
     def __init__(self, address: ZooAddress) -> None:
         self._address = address
         self._where = address.parts.masked
-        self.on_event: Callable[[str], None] = lambda path: None
-        """Is called with the path of a watched node that has changed."""
-        self.on_idle: Callable[[], None] = lambda: None
-        """Is called after all that is there is handled, and when the connection has broken."""
+        self._follower: Follower | None = None
         self.host = address.hosts[0]
         self.process = os.getpid()
         self.broken = threading.Event()
@@ -67,6 +76,10 @@ class ZooConnection:
         self._socket = self._connect()
         self._thread = threading.Thread(target=self._read, name=f"solocron-zookeeper-{self.host[1]}", daemon=True)
         self._thread.start()
+
+    def follow(self, follower: Follower) -> None:
+        """Report changes to a follower from now on; to be called before the first watch is set."""
+        self._follower = follower
 
     # --- connecting
 
@@ -159,8 +172,8 @@ class ZooConnection:
                 except TimeoutError:
                     self._ping()
                     continue
-                if not self._is_more():
-                    self.on_idle()
+                if self._follower is not None and not self._is_more():
+                    self._follower.on_idle()
         except (OSError, EOFError, ValueError, struct.error, StoreUnavailable) as error:
             self.why = self.why or str(error)
         finally:
@@ -170,7 +183,8 @@ class ZooConnection:
             self._socket.close()
             for handler in waiting:
                 handler(None)
-            self.on_idle()
+            if self._follower is not None:
+                self._follower.on_idle()
 
     def _handle(self, frame: bytes) -> None:
         self._pings = 0
@@ -178,7 +192,9 @@ class ZooConnection:
         if xid == _EVENT:
             reply.content.number()  # what happened: the node is read in any case
             reply.content.number()
-            self.on_event(reply.content.text())
+            if self._follower is None:
+                raise ValueError("an event came before a watch was set")
+            self._follower.on_event(reply.content.text())
         elif xid == _END:
             raise EOFError("the session is closed")
         elif xid != _PING:

@@ -53,7 +53,7 @@ class ZooFeed:
     def begin(self, notifications: int | None) -> None:
         """Watch the namespace, then read everything; what changes in between is read again."""
         self.notifications = notifications
-        self.connection.on_event, self.connection.on_idle = self._on_event, self._on_idle
+        self.connection.follow(self)
         for path in (self._keys, self._notify):
             error = self.told(jute.watch(path)).error
             if error != jute.OK:
@@ -111,11 +111,11 @@ class ZooFeed:
             self._answered += 1
             self._wake()
 
-    def _on_event(self, path: str) -> None:
+    def on_event(self, path: str) -> None:
         """Note a change. A deletion is asked for too: only that is certain to come after an older reply."""
         self._changed[path] = None
 
-    def _on_idle(self) -> None:
+    def on_idle(self) -> None:
         """Ask for what has changed, all of it in one call."""
         if self.connection.broken.is_set():
             self.mirror.reach(0)  # wakes a thread that waits for notifications

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from solocron.cli.arguments import FOREVER, add_store
 from solocron.cli.exits import USAGE, explained
 from solocron.cli.host import program
-from solocron.near import did_you_mean
+from solocron.near import did_you_mean, nearest
 from solocron.version import __version__
 
 __all__ = ["COMMANDS", "build", "module_of", "parse"]
@@ -83,12 +83,14 @@ class Parser(ArgumentParser):
         """Return a hint from the sentence of argparse, which is all it gives; empty if it is worded otherwise."""
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice is not None:
-            known = [word.strip(" '") for word in choice[2].split(",")]
-        else:
-            choice = re.search(r"unrecognized arguments: (--[a-z-]+)", message)
-            known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        hint = did_you_mean(choice[1], known) if choice is not None else ""
-        return f"; {hint}" if hint else ""
+            hint = did_you_mean(choice[1], [word.strip(" '") for word in choice[2].split(",")])
+            return f"; {hint}" if hint else ""
+        flag = re.search(r"unrecognized arguments: --([a-z-]+)", message)
+        if flag is None:
+            return ""
+        # Without the dashes, which would count as alike: --until came near to --note.
+        close = nearest(flag[1], [known[2:] for known in self._option_string_actions if known.startswith("--")])
+        return f"; did you mean '--{close[0]}'?" if close else ""
 
 
 def module_of(command: str) -> str:

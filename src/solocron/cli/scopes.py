@@ -6,14 +6,15 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, TypedDict
 
 from solocron.cli.arguments import add_listing
+from solocron.cli.host import program
 from solocron.cli.moments import utc
 from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
     from solocron.client import Client
-    from solocron.views import PauseView, ScopedPauseView
+    from solocron.views import JobView, PauseView, ScopedPauseView
 
-__all__ = ["add_scope", "circumstances", "is_scoped", "jobs_under", "scope_of", "scope_words"]
+__all__ = ["add_scope", "circumstances", "held_back", "is_scoped", "jobs_under", "scope_of", "scope_words"]
 
 
 class _Scope(TypedDict, total=False):
@@ -60,3 +61,13 @@ def circumstances(pause: PauseView | ScopedPauseView) -> str:
     by = f"by {pause.by}" if pause.by else ""
     until = f"until {utc(pause.until)}" if pause.until else ""
     return ": ".join(filter(None, [" ".join(filter(None, [by, until])), pause.note]))
+
+
+def held_back(job: JobView) -> str:
+    """Return why a run of the job that was requested does not start, and how to lift it; empty if no pause keeps it."""
+    keeping = [one for one in job.pauses if one.triggers]
+    if not keeping:
+        return ""
+    scopes = ", ".join(f"{one.scope} {circumstances(one)}".rstrip() for one in keeping)
+    lift = " and ".join(f"{program()} resume {one.option}" for one in keeping)
+    return f"what is requested of {job.name} waits while a pause stands ({scopes}); lift: {lift}"

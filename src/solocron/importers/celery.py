@@ -48,7 +48,8 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
         return Converted(schedule=Every(schedule), notes=(_PHASE,))
     if hasattr(schedule, "event"):
         raise InvalidError(
-            f"{schedule!r:.80} is solar, which has no counterpart: give it a cron expression. Nothing was converted."
+            f"{str(schedule.event)!r:.80} is solar, which has no counterpart: give it a cron expression. "
+            "Nothing was converted."
         )
     if hasattr(schedule, "one_off"):
         return _converted(read_beat_entry(schedule, tz=tz))

@@ -69,6 +69,12 @@ def test_an_unknown_flag_is_refused_with_the_nearest(cli: Cli) -> None:
     ]
 
 
+def test_a_flag_that_is_near_to_none_gets_no_guess(cli: Cli) -> None:
+    answer = cli("resume", "--all", "--until", "2h")
+    assert answer.code == 2
+    assert answer.err.splitlines()[0] == "solocron resume: unrecognized arguments: --until"
+
+
 def test_flags_are_not_abbreviated(cli: Cli, shop: Shop) -> None:
     assert cli("jobs", "--sto", shop.url).code == 2
 

@@ -133,3 +133,21 @@ def test_a_pause_of_an_earlier_release_that_covers_nothing_can_be_lifted(
         shop.scheduler.pause_all(match="[")
     assert cli("resume", "--match", "[", "--store", shop.url).code == 0
     assert shop.scheduler.pauses() == []
+
+
+def test_what_is_requested_meanwhile_is_said_to_wait(cli: Cli, shop: Shop) -> None:
+    """A person who triggers a job at 3 a.m. must not look at a run that never starts and says nothing."""
+    cli("pause", "--all", "--by", "kim", "--note", "audit", "--triggers", "--store", shop.url)
+    with shop.scheduler:
+        answer = cli("trigger", "invoices", "--store", shop.url)
+        said = "what is requested of invoices waits while a pause stands (all jobs by kim: audit); lift: "
+        assert answer.err == f"{said}solocron resume --all\n"
+        assert cli("show", answer.out.strip(), "--store", shop.url).err == answer.err
+        cli("resume", "--all", "--store", shop.url)
+        assert cli("trigger", "invoices", "--store", shop.url).err == ""
+
+
+def test_a_pause_of_the_schedule_alone_keeps_no_trigger(cli: Cli, shop: Shop) -> None:
+    cli("pause", "--all", "--store", shop.url)
+    with shop.scheduler:
+        assert cli("trigger", "invoices", "--store", shop.url).err == ""

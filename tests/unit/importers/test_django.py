@@ -165,8 +165,8 @@ def test_start_time_and_expires_become_the_first_and_the_last_instant() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (task(solar=SolarSchedule()), "solar"),
-        (SolarSchedule(), "solar"),
+        (task(solar=SolarSchedule()), "'sunset' is solar"),
+        (SolarSchedule(), "'sunset' is solar"),
         (task(), "has no schedule"),
         (task(crontab=NIGHTLY, one_off=True), "one_off"),
         (task(crontab=NIGHTLY, expires=datetime(2020, 1, 1, tzinfo=UTC)), "expires=2020-01-01T00:00:00Z is over"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from datetime import timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -36,9 +36,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--from", dest="start", metavar="INSTANT", help="begin then (default: now)")
     parser.add_argument("--tz", metavar="ZONE", default="UTC", help="the zone of the picture (default: UTC)")
     parser.add_argument(
-        "--herd", metavar="N", type=count, default=5, help="jobs in one minute that are a herd (default: 5)"
+        "--herd", metavar="N", type=_herd_size, default=5, help="jobs in one minute that are a herd (default: 5)"
     )
     add_listing(parser)
+
+
+def _herd_size(value: str) -> int:
+    if count(value) < 2:
+        raise ArgumentTypeError(f"{value} job is no herd; give a whole number from 2 up")
+    return int(value)
 
 
 def execute(args: Namespace) -> int:

@@ -12,6 +12,7 @@ from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import earlier, instant
 from solocron.cli.opening import opened
+from solocron.cli.scopes import held_back
 from solocron.errors import InvalidError
 from solocron.model.documents.run import GOOD
 
@@ -46,6 +47,8 @@ def execute(args: Namespace) -> int:
             else:
                 since = earlier(args.failed_since, "--failed-since", client.store.clock())
                 runs = client.rerun(args.job, failed_since=since, key=args.key, by=by, note=args.note)
+        if runs and (kept := held_back(client.get_job(args.job))):
+            output.note(kept)
         bad = _watch(client, args, runs) if args.watch else 0
     if args.json:
         output.dump({"runs": runs})

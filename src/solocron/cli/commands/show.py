@@ -13,6 +13,7 @@ from solocron.cli.exits import OK
 from solocron.cli.moments import utc
 from solocron.cli.opening import opened
 from solocron.cli.rendering import describe_job, describe_run, runs_table
+from solocron.cli.scopes import held_back
 from solocron.clock import from_us
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _job(args: Namespace) -> int:
 
 def _run(args: Namespace, id: str) -> int:
     from solocron.effects.steps import steps_of
-    from solocron.views import to_json
+    from solocron.views import WAITING, to_json
 
     with opened(args) as client:
         run = client.get_run(id)
@@ -54,6 +55,8 @@ def _run(args: Namespace, id: str) -> int:
         if args.json:
             return output.dump(to_json(run) | {"attempts": to_json(attempts), "steps": to_json(steps)})
         output.pairs(describe_run(run, now=from_us(client.store.clock())))
+        if run.status == WAITING and (kept := held_back(client.get_job(run.job))):
+            output.note(kept)
         if len(attempts) > 1 or (attempts and attempts[-1].attempt != run.attempt):
             print()
             runs_table(attempts)

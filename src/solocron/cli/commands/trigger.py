@@ -14,6 +14,7 @@ from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import later
 from solocron.cli.opening import opened
 from solocron.cli.rendering import describe_run
+from solocron.cli.scopes import held_back
 from solocron.clock import from_us
 from solocron.errors import InvalidError, WaitTimeout
 from solocron.model.documents.run import GOOD
@@ -52,8 +53,11 @@ def execute(args: Namespace) -> int:
             args.run = client.trigger(
                 args.job, payload, at=at, key=args.key, shard=args.shard, by=author_of(args), note=args.note
             )
-        if client.get_job(args.job).orphaned:
+        job = client.get_job(args.job)
+        if job.orphaned:
             output.note(f"no live node can run {args.job}; the run waits for one")
+        if kept := held_back(job):
+            output.note(kept)
         if args.wait is not None:
             return _wait(client, args, limit)
         if args.json:

@@ -377,6 +377,20 @@ class TestFile:
         store.close()
         assert store.read(All(Kind.JOB)) == ()
 
+    def test_waiting_goes_on_when_a_file_that_was_away_is_back(
+        self, store: SQLiteStore, other: SQLiteStore, path: Path
+    ) -> None:
+        """A mount that comes and goes. The listener of a node has nothing but `wait`."""
+        store.wait(0.0)
+        away = path.with_name("away.db")
+        path.rename(away)
+        with pytest.raises(StoreRefused, match="is gone"):
+            store.wait(0.0)
+        away.rename(path)
+        store.wait(0.0)
+        put(other, job("j", due_at=1))
+        assert store.wait(10)
+
     def test_a_file_without_our_tables_is_not_taken_for_an_empty_store(self, store: SQLiteStore, path: Path) -> None:
         store.close()
         store._opened = True  # a node that runs on while somebody swaps the file

@@ -366,9 +366,12 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     def _has_changed(self) -> bool:
         with self._watching:
-            if self._watcher is None or self._watcher.is_stale():
-                if self._watcher is not None:
-                    self._watcher.close()
+            if self._watcher is not None and self._watcher.is_stale():
+                # Let go of it first: a file that is away cannot be opened, and when it is back with the same inode, a
+                # closed watcher would no longer count as stale.
+                self._watcher.close()
+                self._watcher = None
+            if self._watcher is None:
                 self._watcher, self._data_version = self._connect(), -1
             version = self._watcher.pragma("data_version")
             if version == self._data_version:

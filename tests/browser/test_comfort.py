@@ -256,6 +256,26 @@ def test_a_hidden_tab_asks_for_nothing_and_catches_up_when_it_is_shown(chromium:
         assert page.reports == []
 
 
+OUT_OF_BAR = """() => [...document.querySelectorAll("nav.side > *")].filter((one) => one.checkVisibility())
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.textContent.trim())"""
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_a_phone_has_every_section_at_its_bottom(chromium: Chromium, site: Site, width: int) -> None:
+    """With several namespaces their switch stood there too and pushed "More" out of the window."""
+    with chromium.tab(site, width=width) as page:
+        page.goto("/")
+        assert page.evaluate(OUT_OF_BAR) == []
+        assert page.locator("#namespaces").is_hidden()
+        page.click("nav.side .more-sections > summary")
+        page.locator("nav.side .more-sections a", has_text="Audit").click()
+        page.wait_for_url("**/audit")
+        page.click("nav.side .more-sections > summary")
+        page.locator("nav.side .more-sections a", has_text="mail").click()
+        page.wait_for_url("**/ns/mail/")
+        assert page.reports == []
+
+
 NEWEST = """() => [...document.querySelectorAll("svg.strip")].slice(0, 2).map((strip) => {
   const box = strip.querySelector("rect:last-of-type").getBoundingClientRect();
   return strip.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));

@@ -193,3 +193,11 @@ def test_one_cell_of_the_grid_is_a_tab_stop():
     links = shapes(table, "a")
     assert [one["href"] for one in links if "tabindex" not in one] == ["/jobs/x?slot=3"]
     assert links[3]["aria-current"] == "true"
+
+
+def test_the_number_of_a_slot_to_come_is_never_cut_off_at_the_edge():
+    svg = str(draw_next(WINDOW, [(WINDOW.end, 2, "at the edge"), (WINDOW.now, 3, "now")], "").svg)
+    edge, now = (svg.partition(f'aria-label="{one}"')[2].partition("</g>")[0] for one in ("at the edge", "now"))
+    assert 'text-anchor="end">2<' in edge
+    assert 'x="100%"' not in edge
+    assert '<text x="8" y="4">3<' in now

@@ -13,6 +13,7 @@ import pytest
 from solocron.client import Client
 from solocron.service.pages.alarms import alarm_entry, alarms_page
 from solocron.service.pages.job import facts_of
+from solocron.service.pages.nodes import nodes_table
 from solocron.service.pages.render import render
 from solocron.service.roles import Role
 from tests.unit.service import every_page as made
@@ -20,7 +21,7 @@ from tests.unit.service import world
 from tests.unit.service.browsing import Browser
 from tests.unit.service.kit import World
 from tests.unit.service.kit import world as open_world
-from tests.unit.service.world import LINKS, UTC_READING
+from tests.unit.service.world import LINKS, UTC_READING, VIENNA
 
 
 @pytest.fixture
@@ -160,6 +161,33 @@ def test_a_running_job_tells_its_holder_and_what_is_left_of_the_lease(left: floa
     facts = facts_of(job, reading=UTC_READING, links=LINKS, took=None, late=None, accounted=None)
     (held,) = (one for one in facts if one.name == "Held by")
     assert (held.value, held.under, held.tone) == ("worker-b", words, tone)
+
+
+def test_the_next_slot_is_told_in_the_zone_of_the_job_and_in_utc():
+    job = replace(next(one for one in world.jobs() if one.name == "usage.rollup"), zone="Europe/Vienna")
+    due = world.at("03:15").astimezone(VIENNA.zone)
+    facts = facts_of(replace(job, next=due), reading=VIENNA, links=LINKS, took=None, late=None, accounted=None)
+    assert facts[0].under == "04:15 Vienna · 03:15 UTC"
+    tomorrow = replace(job, next=due + timedelta(days=1))
+    facts = facts_of(tomorrow, reading=VIENNA, links=LINKS, took=None, late=None, accounted=None)
+    assert facts[0].under == "04:15 Vienna · 03:15 UTC · Tue 17 Nov"
+    facts = facts_of(replace(job, next=world.at("03:15"), zone="UTC"), reading=UTC_READING, links=LINKS, took=None,
+                     late=None, accounted=None)  # fmt: skip
+    assert facts[0].under == "03:15 UTC"
+
+
+def test_a_late_beat_is_told_and_marked_from_half_a_lease_on():
+    late = (world.node_view("a", late_s=1.2, late_at=world.at("03:00")), world.node_view("b", late_s=7.5))
+    table = nodes_table((*late, world.node_view("c")), reading=UTC_READING, links=LINKS, empty="")
+    place = [column.title for column in table.columns].index("last renewal")
+    cells = [row.cells[place] for row in table.rows]
+    assert {cell.text for cell in cells} == {"03:12:43"}
+    assert [(cell.after, cell.tone) for cell in cells] == [
+        ("once 1.2 s late", ""),
+        ("once 7.5 s late", "miss"),
+        ("", ""),
+    ]
+    assert cells[0].title == "a beat came late at 03:00:00"
 
 
 def test_a_node_shows_what_it_holds_and_the_sessions_before_it():

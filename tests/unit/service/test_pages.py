@@ -312,6 +312,23 @@ def test_the_story_is_told_in_the_order_in_which_it_happened():
     assert story.title == "Mon 16 Nov, 03:15 in Vienna"
 
 
+def test_the_story_of_a_lost_attempt_says_when_its_node_was_last_heard_of():
+    ended = {"state": "ended", "ended_at": at("02:34:31"), "buried_by": "worker-b"}
+    holder = world.node_view("worker-c", last_renewal=at("02:34:15.9"), **ended)
+    later = world.node_view("worker-c", started_at=at("02:37"), last_renewal=NOW)
+    attempts, nodes = (world.LOST, world.SECOND), (later, holder, world.node_view("worker-a"))
+    story = story_of(at("02:15"), attempts, refused=(world.REFUSED,), nodes=nodes, reading=VIENNA, links=LINKS)
+    assert [line.what for line in story.lines][1:4] == ["Claimed by worker-c", "Last renewal", "Lost"]
+    assert (story.lines[2].at, story.lines[2].more) == ("03:34:15.9", "then silent for 15 s")
+    assert [line.what for line in story.lines].count("Last renewal") == 1
+
+
+def test_a_slot_given_in_its_own_zone_is_told_in_utc_too():
+    """The cells of a job in another zone are chosen by such an address."""
+    slot = at("02:15").astimezone(VIENNA.zone)
+    assert story_of(slot, (world.LOST, world.SECOND), reading=VIENNA, links=LINKS).utc == "02:15:00 UTC"
+
+
 def test_an_attempt_that_waits_in_a_queue_comes_after_the_one_before_it():
     second = replace(
         world.SECOND, status="offered", reason="waits in celery, not picked up", node=None, fence=0, claimed_at=None,

@@ -194,6 +194,7 @@ def nodes() -> tuple[NodeView, ...]:
             ended_at=at("02:58:12"),
             reason="lease ran out",
             buried_by="worker-b",
+            last_renewal=at("02:57:57"),
             running=0,
             skew_s=None,
         ),

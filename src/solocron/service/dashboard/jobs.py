@@ -16,7 +16,7 @@ from solocron.service.api.runs import read_run_cursor
 from solocron.service.board.glance import LATE
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
-from solocron.service.dashboard.refusals import refused_of
+from solocron.service.dashboard.refusals import losers_of, refused_of
 from solocron.service.pages.backfills import backfill_entries
 from solocron.service.pages.details import job_page
 from solocron.service.pages.fates import fates_of_slots
@@ -109,7 +109,8 @@ def job(call: ApiCall) -> ShownPage:
     before = read_run_cursor(call.path, filters)
     table = call.reads.runs(WantedRuns(job=name, statuses=_FILTERS[given["status"] or ""]), limit=_ROWS, before=before)
     older = None if table.next is None else look.here(cursor=make_cursor(str(table.next), call.path, filters))
-    refused = refused_of(call, (*attempts, *table.runs))
+    losers = losers_of(call, (*attempts, *table.runs))
+    refused = refused_of(losers, (*attempts, *table.runs))
     audit, aside = call.reads.audit_of(name), _aside(call, name)
     page = job_page(
         view,
@@ -122,6 +123,7 @@ def job(call: ApiCall) -> ShownPage:
         chosen=chosen if given["slot"] or chosen in {one.slot for one in slots} else None,
         attempts=tuple(map(shown_run, attempts)),
         refused=refused,
+        losers=losers,
         why=told,
         span=span,
         zones=look.zone_ways(short=True),

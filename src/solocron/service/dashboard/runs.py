@@ -11,7 +11,7 @@ from solocron.model.documents.run import job_of
 from solocron.service.api.runs import read_run_cursor
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
-from solocron.service.dashboard.refusals import refused_of
+from solocron.service.dashboard.refusals import losers_of, refused_of
 from solocron.service.pages.details import run_page
 from solocron.service.pages.fleet import refused_by
 from solocron.service.pages.lists import RunsAsked, runs_page
@@ -51,7 +51,7 @@ def runs(call: ApiCall) -> ShownPage:
         return look.screen(runs_page((), asked=asked, reading=look.reading, links=look.links), topics="")
     except NotFoundError as error:  # no job of that name
         return look.screen(runs_page((), asked=asked, reading=look.reading, links=look.links, looked=str(error)))
-    shown, refused = tuple(map(shown_run, page.runs)), refused_of(call, page.runs)
+    shown, refused = tuple(map(shown_run, page.runs)), refused_of(losers_of(call, page.runs), page.runs)
     looked = "" if page.looked_back_to is None else f"looked back to {look.reading.stamp(page.looked_back_to)}"
     made = runs_page(
         shown,

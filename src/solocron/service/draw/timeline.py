@@ -39,6 +39,10 @@ _SEEN = 3.0
 """Pixels at least of what went wrong in a column."""
 _WORST = ("fail", "lost", "miss", "run", "skip", "ok")
 _LABEL_FROM = 0.055
+_NEXT_EDGE = 0.97
+"""From here on the number of a slot to come stands before it."""
+_NEXT_LAST = 0.995
+"""The place of the last one, so that its shape stays whole."""
 _WORDS_APART = 0.2
 """Share of the width that the words of a takeover take."""
 """Share of the width from which a bar has room for a label; the bar clips what does not fit."""
@@ -354,11 +358,13 @@ def draw_next(window: Window, slots: Sequence[tuple[datetime, int, str]], words:
     height, now = 44, pct(window.share(window.now))
     parts = [f'<svg height="{height}" role="group" aria-label="Slots to come">', _future(window)]
     for at, count, label in slots:
-        said, y = text(label), 30 if count == 1 else 14
+        said, y, share = text(label), 30 if count == 1 else 14, window.share(at)
+        # A number at the right edge would be cut off there, so it stands before its slot.
+        side = 'x="-8" y="4" text-anchor="end"' if share > _NEXT_EDGE else 'x="8" y="4"'
         parts.append(
-            f'<g role="img" aria-label="{said}"><title>{said}</title><svg x="{pct(window.share(at))}" y="{y}" '
+            f'<g role="img" aria-label="{said}"><title>{said}</title><svg x="{pct(min(share, _NEXT_LAST))}" y="{y}" '
             'overflow="visible" width="1" height="1"><path class="want" d="M0-4L4 0L0 4L-4 0z"/>'
-            + (f'<text x="8" y="4">{count}</text>' if count > 1 else "")
+            + (f"<text {side}>{count}</text>" if count > 1 else "")
             + "</svg></g>"
         )
     parts.append(f'<text class="offbar" x="{now}" dx="-8" y="27" text-anchor="end">{text(words)}</text>')

@@ -50,6 +50,7 @@ def job_page(
     chosen: datetime | None = None,
     attempts: Sequence[RunView] = (),
     refused: Sequence[RefusedResult] = (),
+    losers: Sequence[NodeView] = (),
     why: WhyView | None = None,
     span: SlotsSpan,
     zones: Choices | None = None,
@@ -104,6 +105,7 @@ def job_page(
             chosen,
             attempts,
             refused=[one for one in refused if attempts and one.run == attempts[-1].run],
+            nodes=losers,
             reading=reading,
             links=links,
             before=before,
@@ -151,7 +153,7 @@ def run_page(
     """Make the page of a run; `attempts` in order, `nodes` are those that had one of them."""
     last = attempts[-1]
     refused = refused_by(nodes, last.run)
-    story = story_of(last.slot, attempts, refused=refused, reading=reading, links=links, operates=False)
+    story = story_of(last.slot, attempts, refused=refused, nodes=nodes, reading=reading, links=links, operates=False)
     started = [run for run in attempts if run.claimed_at]
     show = links.run(last.run, show="values") if may_show_values and not values else None
     return RunDetailPage(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from markupsafe import Markup
@@ -167,7 +167,10 @@ def facts_of(
     """Return the facts of the head; `took` and `late` are median and 95th percentile."""
     facts = []
     if job.next is not None:
-        local = f"{job.next:%H:%M} {job.zone.rpartition('/')[2]} · {reading.day(job.next)}"
+        place, utc = job.zone.rpartition("/")[2], job.next.astimezone(UTC)
+        local = f"{job.next:%H:%M} {place}" + ("" if place == "UTC" else f" · {utc:%H:%M} UTC")
+        if reading.local(job.next).date() != reading.local(reading.now).date():
+            local += f" · {reading.day(job.next)}"
         facts.append(Fact(name="Next slot", value=reading.until(job.next), under=local, until=job.next.isoformat()))
     else:
         facts.append(Fact(name="Next slot", value="none", under="by trigger, paused or over"))

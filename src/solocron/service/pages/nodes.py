@@ -98,6 +98,7 @@ def nodes_table(
             Column(title="node"),
             Column(title="state"),
             Column(title="lease left"),
+            Column(title="last renewal", narrow=False),
             Column(title="running", right=True),
             Column(title="clock", right=True),
             Column(title="pools", narrow=False),
@@ -115,7 +116,7 @@ def nodes_table(
 def _row(node: NodeView, usual: Mapping[str, object], reading: Reading, links: Links) -> TableRow:
     over = node.state in ("dead", "ended")
     if over:
-        left = TableCell(text=node.reason or "ended", tone="lost" if node.state == "dead" else "")
+        left = TableCell(text=node.reason or "ended", long=True, tone="lost" if node.state == "dead" else "")
     else:
         picture = draw_lease(lease_left(node, reading.now))
         left = TableCell(picture=picture, text=reading.until(node.expires_at).removeprefix("in "))
@@ -132,6 +133,7 @@ def _row(node: NodeView, usual: Mapping[str, object], reading: Reading, links: L
             TableCell(text=node.node, href=links.node(node.session), strong=True),
             TableCell(badge=node_badge(node, reading)),
             left,
+            _renewal(node, reading),
             TableCell(text=f"{node.running} of {node.max_running}" if node.max_running else str(node.running)),
             clock,
             TableCell(text=", ".join(node.pools)),
@@ -142,6 +144,16 @@ def _row(node: NodeView, usual: Mapping[str, object], reading: Reading, links: L
             TableCell(text=reading.stamp(node.ended_at or node.started_at) if over else reading.stamp(node.started_at)),
         )
     )
+
+
+def _renewal(node: NodeView, reading: Reading) -> TableCell:
+    """Return when it last renewed, and how late its latest late beat was; half a lease late is half way to dead."""
+    said = reading.stamp(node.last_renewal, seconds=True)
+    if not node.late_s:
+        return TableCell(text=said)
+    when = "" if node.late_at is None else f"a beat came late at {reading.stamp(node.late_at, seconds=True)}"
+    tone = "miss" if node.late_s * 2 >= node.lease.total_seconds() else ""
+    return TableCell(text=said, after=f"once {span(node.late_s)} late", title=when, tone=tone)
 
 
 def holds_table(holds: Sequence[HoldView], node: NodeView, *, reading: Reading, links: Links) -> TablePart:

@@ -86,7 +86,7 @@ def run_facts(attempts: Sequence[RunView], reading: Reading) -> tuple[Fact, ...]
     last = attempts[-1]
     started = last.started_at or last.claimed_at
     facts = [
-        Fact(name="Slot", value=reading.stamp(last.slot), under=f"{last.slot:%H:%M:%S} UTC"),
+        Fact(name="Slot", value=reading.stamp(last.slot), under=reading.in_utc(last.slot)),
         Fact(
             name="Started",
             value=reading.stamp(started, seconds=True) if started else "not yet",

@@ -96,9 +96,9 @@ def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, ope
     table = TablePart(
         label="Locks",
         columns=(
-            *(Column(title="lock"), Column(title="state"), Column(title="owner"), Column(title="since", narrow=False)),
+            *(Column(title="lock"), Column(title="state"), Column(title="owner"), Column(title="since")),
             *(
-                Column(title="until", narrow=False),
+                Column(title="until"),
                 Column(title="fence", narrow=False),
                 Column(title="waiting", right=True),
                 Column(title="", right=True),

@@ -11,7 +11,7 @@ from solocron.service.pages.links import Links
 from solocron.service.pages.parts import ActLink, Badge, badge_of, tone_of
 from solocron.service.pages.slots import TO_COME, SlotFate
 from solocron.service.pages.words import Reading, span
-from solocron.views import RunView
+from solocron.views import NodeView, RunView
 
 __all__ = ["StoryLine", "StoryPart", "story_of"]
 
@@ -57,6 +57,7 @@ def story_of(
     attempts: Sequence[RunView],
     *,
     refused: Sequence[RefusedResult] = (),
+    nodes: Sequence[NodeView] = (),
     reading: Reading,
     links: Links,
     before: datetime | None = None,
@@ -69,11 +70,13 @@ def story_of(
 ) -> StoryPart:
     """Tell what became of a slot; `attempts` in order, the one of a slot that did not run alone.
 
-    Without attempts the fate is told: a slot in the middle of several that were recorded together has no record.
+    `nodes` are those that may have lost one of them. Without attempts the fate is told: a slot
+    in the middle of several that were recorded together has no record.
     """
     told = [(slot, 0, StoryLine(what="Due", at=reading.time(slot, seconds=True), more=_origin(attempts)))]
     for number, run in enumerate(attempts):
         told += _attempt(run, attempts[number - 1] if number else None, reading)
+        told += _last_renewal(run, nodes, reading)
     for one in refused:
         line = StoryLine(
             what="Refused",
@@ -101,7 +104,7 @@ def story_of(
         )
     return StoryPart(
         title=f"{reading.day(slot)}, {reading.time(slot)} in {reading.zone_name}",
-        utc=f"{slot:%H:%M:%S} UTC",
+        utc=reading.in_utc(slot),
         badge=badge,
         lines=tuple(line for _, _, line in sorted(told, key=lambda one: one[:2])),
         before=here(slot=before.isoformat()) if before and here else None,
@@ -122,6 +125,26 @@ def _origin(attempts: Sequence[RunView]) -> str:
 def _verdict(last: RunView) -> Badge:
     word = last.status.replace("_", " ")
     return badge_of(last.status, f"{word} on attempt {last.attempt}" if last.attempt > 1 else word)
+
+
+def _last_renewal(run: RunView, nodes: Sequence[NodeView], reading: Reading) -> list[tuple[datetime, int, StoryLine]]:
+    """Tell when the node of a lost attempt was last heard of; nothing if its session is not on record."""
+    if run.status != "lost" or run.claimed_at is None or run.finished_at is None:
+        return []
+    for node in nodes:
+        if node.node != run.node or not node.started_at <= run.claimed_at <= (node.ended_at or reading.now):
+            continue
+        silent = run.finished_at - node.last_renewal
+        if silent.total_seconds() < 0:  # it lives on, so its lease is not why this attempt was lost
+            continue
+        line = StoryLine(
+            what="Last renewal",
+            rest=f" of {node.node}",
+            at=reading.time(node.last_renewal, seconds=True),
+            more=f"then silent for {span(silent)}",
+        )
+        return [(max(node.last_renewal, run.claimed_at), 3, line)]
+    return []
 
 
 def _attempt(run: RunView, before: RunView | None, reading: Reading) -> list[tuple[datetime, int, StoryLine]]:

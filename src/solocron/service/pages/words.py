@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 __all__ = ["Reading", "instants_of", "number", "plural", "short_fence", "span"]
 
@@ -99,6 +99,10 @@ class Reading:
     def told(self, sentence: str) -> str:
         """Return a sentence of the record with its instants on the clocks of the page."""
         return _INSTANT.sub(lambda found: self.stamp(datetime.fromisoformat(found[0]), seconds=True), sentence)
+
+    def in_utc(self, at: datetime) -> str:
+        """Return the time of day in UTC, with the name of the zone."""
+        return f"{at.astimezone(UTC):%H:%M:%S} UTC"
 
     def until(self, at: datetime) -> str:
         """Return how far away an instant is: `in 13 s`, `4 m 02 s ago`, `now`."""

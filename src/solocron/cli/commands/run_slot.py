@@ -16,6 +16,7 @@ from solocron.cli.logs import logged
 from solocron.cli.rendering import runs_table
 from solocron.duration import parse_duration
 from solocron.errors import InvalidError
+from solocron.events import Event
 from solocron.model.documents.run import BAD
 
 __all__ = ["add_arguments", "execute"]
@@ -33,6 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
+    from solocron.carriers.own_pod import OwnPod
     from solocron.cli.overrides import Overrides
     from solocron.cli.target import prepare, scheduler_of
     from solocron.process import stop_signals
@@ -44,7 +46,15 @@ def execute(args: Namespace) -> int:
     with logged(args):
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
-        drain = threading.Thread(target=scheduler.stop, args=(grace,), name="solocron-drain")
+        stop = scheduler.stop if args.job is None else OwnPod.instead_of_jobs(scheduler).stop
+        handed: dict[str, str] = {}
+
+        def note(event: Event) -> None:
+            if not event.overtaken:
+                handed[event.run] = event.carrier
+
+        scheduler.events.on("handed over", note)
+        drain = threading.Thread(target=stop, args=(grace,), name="solocron-drain")
         with stop_signals(drain.start) as signalled:
             if args.run is not None:
                 found = run_message(scheduler, args.run, args.attempt)
@@ -55,8 +65,10 @@ def execute(args: Namespace) -> int:
         output.dump_views(views)
     elif views:
         runs_table(views)
-    else:
+    elif not handed:
         output.note("nothing was due" if args.run is None else "nothing was picked up: its attempt is not waiting")
+    for run, carrier in handed.items():
+        output.note(f"{run} was handed over to {carrier}")
     if signalled.is_set():
         return INTERRUPTED
     return FAILED if any(one.status in BAD for one in views) else OK

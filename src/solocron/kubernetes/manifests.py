@@ -57,7 +57,7 @@ def _cron_jobs(deployed: ProgramInImage) -> Iterator[dict[str, Any]]:
 
 def _cron_job(deployed: ProgramInImage, job: Declared) -> dict[str, Any]:
     options = job.options
-    # The Pod runs what would be handed over to a Job. What another carrier gets, it hands over, with that one's options.
+    # The Pod runs what would be handed over to a Job. The options of another carrier are not for the Pod.
     own = (options.hand_over or {}) if options.run_in in deployed.job_carriers else {}
     check_pod_options(own, "Nothing was printed.")
     labels = {**own.get("labels", {}), **_labels("run", job.name)}

@@ -12,11 +12,11 @@ from argparse import ArgumentParser, Namespace
 from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
 from solocron.cli.exits import FAILED, INTERRUPTED, OK
+from solocron.cli.handed_over import HandedOver
 from solocron.cli.logs import logged
 from solocron.cli.rendering import runs_table
 from solocron.duration import parse_duration
 from solocron.errors import InvalidError
-from solocron.events import Event
 from solocron.model.documents.run import BAD
 
 __all__ = ["add_arguments", "execute"]
@@ -47,13 +47,7 @@ def execute(args: Namespace) -> int:
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
         stop = scheduler.stop if args.job is None else OwnPod.instead_of_jobs(scheduler).stop
-        handed: dict[str, str] = {}
-
-        def note(event: Event) -> None:
-            if not event.overtaken:
-                handed[event.run] = event.carrier
-
-        scheduler.events.on("handed over", note)
+        handed = HandedOver(scheduler)
         drain = threading.Thread(target=stop, args=(grace,), name="solocron-drain")
         with stop_signals(drain.start) as signalled:
             if args.run is not None:
@@ -65,10 +59,9 @@ def execute(args: Namespace) -> int:
         output.dump_views(views)
     elif views:
         runs_table(views)
-    elif not handed:
+    elif not handed.runs:
         output.note("nothing was due" if args.run is None else "nothing was picked up: its attempt is not waiting")
-    for run, carrier in handed.items():
-        output.note(f"{run} was handed over to {carrier}")
+    handed.tell()
     if signalled.is_set():
         return INTERRUPTED
     return FAILED if any(one.status in BAD for one in views) else OK

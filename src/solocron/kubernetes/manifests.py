@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -36,14 +36,14 @@ class ProgramInImage:
     """Microseconds for which a slot is late before it is missed."""
     lease: float
     grace: float
-    makes_jobs: bool = False
-    """Whether its nodes hand runs over to Jobs, for which they need rights."""
+    job_carriers: Collection[str] = ()
+    """The names of the carriers that hand runs over to Jobs, for which its nodes need rights."""
 
 
 def manifests(deployed: ProgramInImage, mode: str) -> list[dict[str, Any]]:
     """Return the objects of a mode."""
     found = {"jobs": _cron_jobs, "tick": _tick, "nodes": _nodes}[mode](deployed)
-    rights = _rights() if deployed.makes_jobs and mode != "jobs" else ()
+    rights = _rights() if deployed.job_carriers and mode != "jobs" else ()
     return [*rights, *found]
 
 
@@ -57,8 +57,10 @@ def _cron_jobs(deployed: ProgramInImage) -> Iterator[dict[str, Any]]:
 
 def _cron_job(deployed: ProgramInImage, job: Declared) -> dict[str, Any]:
     options = job.options
-    own = options.hand_over if options.hand_over is not None and options.target is None else {}
+    # The Pod runs what would be handed over to a Job. The options of another carrier are not for the Pod.
+    own = (options.hand_over or {}) if options.run_in in deployed.job_carriers else {}
     check_pod_options(own, "Nothing was printed.")
+    labels = {**own.get("labels", {}), **_labels("run", job.name)}
     fields, zone = fields_of(job.name, job.schedule)
     late = options.start_within if options.start_within is not None else deployed.late_for
     pod = pod_spec(
@@ -74,7 +76,7 @@ def _cron_job(deployed: ProgramInImage, job: Declared) -> dict[str, Any]:
                 }
             ]
         },
-        "template": {"metadata": {"labels": _labels("run", job.name)}, "spec": pod},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
     }
     if options.timeout is not None:
         attempts = options.retries + 1
@@ -84,7 +86,7 @@ def _cron_job(deployed: ProgramInImage, job: Declared) -> dict[str, Any]:
         "kind": "CronJob",
         "metadata": {
             "name": object_name(job.name),
-            "labels": _labels("run", job.name),
+            "labels": labels,
             "annotations": {"solocron.dev/name": job.name},
         },
         "spec": {
@@ -174,7 +176,7 @@ def _labels(component: str, job: str | None = None, *, instance: str | None = No
 
 
 def _account(deployed: ProgramInImage) -> dict[str, Any]:
-    return {"service_account": "solocron"} if deployed.makes_jobs else {}
+    return {"service_account": "solocron"} if deployed.job_carriers else {}
 
 
 def _rights() -> Iterator[dict[str, Any]]:

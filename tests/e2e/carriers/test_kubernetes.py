@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from tests.e2e.carriers.kubernetes_api import UNSCHEDULABLE, Cluster
 from tests.servers import processes
 
 HERE = Path(__file__).parent
+Start = Callable[[], "subprocess.Popen[bytes]"]
 MESSAGE = Message(
     id="solocron-books-1", namespace="shop", job="Books:EU", run="Books:EU@1", attempt=1, key="k", slot="s", fence=1,
     timeout=60, memory=2**30, cpu=2,
@@ -50,7 +53,7 @@ def shop(
     monkeypatch.setenv("SHOP_GRACE", "500ms")  # for a body that would wait for ever
     monkeypatch.setenv("SHOP_STORE", f"sqlite:///{tmp_path}/shop.db")
     monkeypatch.setenv("SHOP_LEDGER", str(tmp_path / "ledger"))
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]))
     monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.delitem(sys.modules, "books", raising=False)  # other tests have programs of that name
     invalidate_caches()
@@ -115,6 +118,51 @@ def test_a_pod_that_never_starts_has_its_reason_in_the_run(shop: Any, cluster: C
     wait_until(lambda: str(scheduler.get_run(run).reason).endswith(says), within=120, what="the reason is there")
     assert scheduler.get_run(run).status == "offered"
     assert len(cluster.created) == 1
+
+
+class TestInThePodOfACronJob:
+    """`run-slot TARGET JOB` of a job that nodes hand over to Jobs: the Pod of the CronJob has what the job needs."""
+
+    @pytest.fixture
+    def start(self, shop: Any, tmp_path: Path) -> Iterator[Start]:
+        started: list[subprocess.Popen[bytes]] = []
+
+        def begin() -> subprocess.Popen[bytes]:
+            command = [sys.executable, "-m", "solocron", "run-slot", "kubernetes_shop", "books", "--log-level", "error"]
+            with (tmp_path / f"pod{len(started)}.log").open("wb") as log:
+                started.append(subprocess.Popen(command, cwd=HERE, stdout=log, stderr=log))
+            return started[-1]
+
+        assert begin().wait() == 0
+        assert (tmp_path / "pod0.log").read_text() == "nothing was due\n"
+        yield begin
+        for process in started:
+            process.kill()
+            process.wait()
+
+    def test_it_runs_there_and_a_killed_one_is_taken_over(
+        self, shop: Any, cluster: Cluster, start: Start, tmp_path: Path
+    ) -> None:
+        run = shop.scheduler.trigger("books", "wait")
+        pod = start()
+        wait_until(lambda: (tmp_path / "ledger").exists(), within=120, what="the body began")
+        processes.send(signal.SIGKILL, processes.tree(pod.pid))
+        pod.wait()
+        assert start().wait() == 0
+        assert [str(one.status) for one in shop.scheduler.attempts(run)] == ["lost", "succeeded"]
+        assert cluster.created == [], "it has no right to create one"
+
+    def test_one_that_is_evicted_stops_its_body_and_records_it(
+        self, shop: Any, cluster: Cluster, start: Start, tmp_path: Path
+    ) -> None:
+        run = shop.scheduler.trigger("books", "wait")
+        pod = start()
+        wait_until(lambda: (tmp_path / "ledger").exists(), within=120, what="the body began")
+        pod.send_signal(signal.SIGTERM)
+        assert pod.wait() == 130
+        assert str(shop.scheduler.attempts(run)[0].status) == "cancelled"
+        assert start().wait() == 0
+        assert [str(one.status) for one in shop.scheduler.attempts(run)] == ["cancelled", "succeeded"]
 
 
 def _waits(reason: str, message: str) -> dict[str, Any]:

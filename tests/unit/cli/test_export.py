@@ -77,9 +77,15 @@ EVERY_OPTION = """
             "node_selector": {"gpu": "a100"}, "tolerations": [{"key": "gpu", "operator": "Exists"}],
             "affinity": {"nodeAffinity": {}}, "resources": {"limits": {"nvidia.com/gpu": "1"}},
             "service_account": "bank", "image": "train:7", "env": {"DEPTH": "3"}, "priority_class": "batch",
+            "labels": {"team": "models"},
         },
     )
     def train(): ...
+
+    scheduler.carrier("queue", lambda message: None)
+
+    @scheduler.cron("0 5 * * *", run_in="queue", hand_over={"priority": 5})
+    def mail(): ...
 """
 """A module whose jobs have every option that a manifest shows."""
 
@@ -126,6 +132,8 @@ def test_each_field_of_a_cron_job(cli: Cli, write: Write) -> None:
     assert container["resources"]["limits"] == {"memory": str(2**30), "cpu": "2", "nvidia.com/gpu": "1"}
     assert (container["image"], container["env"][0]) == ("train:7", {"name": "DEPTH", "value": "3"})
     assert container["env"][1]["valueFrom"]["secretKeyRef"] == {"name": "shop", "key": "SOLOCRON_STORE"}
+    assert job["train"]["template"]["metadata"]["labels"]["team"] == "models"
+    assert set(job["mail"]["template"]["spec"]) == {"restartPolicy", "terminationGracePeriodSeconds", "containers"}
     labels = found["close_books"]["metadata"]["labels"]
     assert labels["app.kubernetes.io/managed-by"] == "solocron"
 

@@ -43,9 +43,9 @@ def deployed(**more: Any) -> ProgramInImage:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("makes_jobs", [False, True])
-def test_every_field_is_known_to_kubernetes(mode: str, makes_jobs: bool) -> None:
-    found = manifests(deployed(makes_jobs=makes_jobs), mode)
+@pytest.mark.parametrize("carriers", [(), ("pods",)])
+def test_every_field_is_known_to_kubernetes(mode: str, carriers: tuple[str, ...]) -> None:
+    found = manifests(deployed(job_carriers=carriers), mode)
     assert [one.to_dict() for one in codecs.load_all_yaml(dump_all(found))] == found
 
 
@@ -110,7 +110,7 @@ class TestNodes:
         assert pod["containers"][0]["readinessProbe"]["exec"]["command"] == ["solocron", "health", "--ready"]
 
     def test_rights_only_where_nodes_create_jobs(self) -> None:
-        kinds = [one["kind"] for one in manifests(deployed(makes_jobs=True), "nodes")]
+        kinds = [one["kind"] for one in manifests(deployed(job_carriers=["pods"]), "nodes")]
         assert kinds[:3] == ["ServiceAccount", "Role", "RoleBinding"]
         assert "Role" not in [one["kind"] for one in manifests(deployed(), "tick")]
 

@@ -87,6 +87,6 @@ def _kubernetes(args: Namespace) -> str:
         late_for=core.settings.late_for,
         lease=core.settings.lease,
         grace=core.configuration.grace,
-        makes_jobs=any(isinstance(one.carrier, KubernetesCarrier) for one in core.carriers.values()),
+        job_carriers=[name for name, one in core.carriers.items() if isinstance(one.carrier, KubernetesCarrier)],
     )
     return dump_all(manifests(deployed, mode))

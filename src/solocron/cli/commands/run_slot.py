@@ -12,6 +12,7 @@ from argparse import ArgumentParser, Namespace
 from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
 from solocron.cli.exits import FAILED, INTERRUPTED, OK
+from solocron.cli.handed_over import HandedOver
 from solocron.cli.logs import logged
 from solocron.cli.rendering import runs_table
 from solocron.duration import parse_duration
@@ -33,6 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
+    from solocron.carriers.own_pod import OwnPod
     from solocron.cli.overrides import Overrides
     from solocron.cli.target import prepare, scheduler_of
     from solocron.process import stop_signals
@@ -44,7 +46,9 @@ def execute(args: Namespace) -> int:
     with logged(args):
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
-        drain = threading.Thread(target=scheduler.stop, args=(grace,), name="solocron-drain")
+        stop = scheduler.stop if args.job is None else OwnPod.instead_of_jobs(scheduler).stop
+        handed = HandedOver(scheduler)
+        drain = threading.Thread(target=stop, args=(grace,), name="solocron-drain")
         with stop_signals(drain.start) as signalled:
             if args.run is not None:
                 found = run_message(scheduler, args.run, args.attempt)
@@ -55,8 +59,9 @@ def execute(args: Namespace) -> int:
         output.dump_views(views)
     elif views:
         runs_table(views)
-    else:
+    elif not handed.runs:
         output.note("nothing was due" if args.run is None else "nothing was picked up: its attempt is not waiting")
+    handed.tell()
     if signalled.is_set():
         return INTERRUPTED
     return FAILED if any(one.status in BAD for one in views) else OK

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
 from solocron.cli.exits import FAILED, OK
+from solocron.cli.handed_over import HandedOver
 from solocron.cli.logs import logged
 from solocron.cli.rendering import runs_table
 from solocron.model.documents.run import BAD
@@ -26,11 +27,13 @@ def execute(args: Namespace) -> int:
     with logged(args):
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
+        handed = HandedOver(scheduler)
         found = scheduler.tick()
     if args.json:
         output.dump_views(found)
     elif found:
         runs_table(found)
-    else:
+    elif not handed.runs:
         output.note("nothing was due")
+    handed.tell()
     return FAILED if any(one.status in BAD for one in found) else OK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -138,6 +140,83 @@ def test_of_several_servers_one_that_replies_is_taken(nats: Nats) -> None:
     with opened(url) as store:
         put(store, job("j"))
         assert get(store, Kind.JOB, "j") == job("j")
+
+
+RIGHTS = ("$JS.API.>", "solocron_.>", "solocron_default.>")
+"""What a user may publish to, as the page on NATS says."""
+
+
+class GuardedNats(Nats):
+    """With a user `app` that may do what `may` and `hears` say."""
+
+    may: tuple[str, ...] = RIGHTS
+    hears = "_INBOX.>"
+
+    def prepare(self) -> None:
+        rights = f"publish: [{', '.join(map(repr, self.may))}], subscribe: [{self.hears!r}]"
+        user = f"{{ user: app, password: '{PASSWORD}', permissions: {{ {rights} }} }}"
+        self.settings["authorization"] = f"{{ users: [{user}] }}"
+
+    def ask(self) -> None:
+        with socket.create_connection((self.seat.host, self.port), timeout=5) as sock:
+            assert sock.recv(4).startswith(b"INFO")
+
+    @property
+    def url(self) -> str:
+        return f"nats://app:{PASSWORD}@127.0.0.1:{self.port}/solocron"
+
+
+def test_the_rights_of_the_page_are_enough(start_server: StartServer) -> None:
+    with opened(start_server(GuardedNats).url) as store:
+        put(store, job("j"))
+        assert get(store, Kind.JOB, "j") == job("j")
+        assert list(store.namespaces()) == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("may", "hears", "lacks"),
+    [
+        (("solocron_.>", "solocron_default.>"), "_INBOX.>", r"Publish to .\$JS.API.STREAM.INFO.solocron_default"),
+        (("$JS.API.>", "solocron_default.>"), "_INBOX.>", "Publish to .solocron_.identity"),
+        (("$JS.API.>", "solocron_.>"), "_INBOX.>", "Publish to .solocron_default.k."),
+        (RIGHTS, "other.>", "Subscription to ._INBOX"),
+    ],
+)
+def test_a_missing_right_is_told_at_once(
+    start_server: StartServer, may: tuple[str, ...], hears: str, lacks: str
+) -> None:
+    """NATS replies to nothing that it forbids: the caller waited for the timeout and took the server for away."""
+    kind = type("Lacking", (GuardedNats,), {"may": may, "hears": hears})
+    store = NatsStore(parse(start_server(kind).url), lease=timedelta(hours=1))
+    with pytest.raises(StoreRefused, match=rf"has not the rights.*{lacks}.*nothing was written. Let it publish"):
+        store.open()
+    store.close()
+
+
+def test_a_server_before_2_12_is_refused_and_nothing_is_written() -> None:
+    """Played by a socket: a release without atomic batches says who it is before anything else."""
+    said: list[bytes] = []
+
+    def serve(listening: socket.socket) -> None:
+        client, _ = listening.accept()
+        with client:
+            client.sendall(b'INFO {"server_id":"N","version":"2.11.9","jetstream":true,"headers":true}\r\n')
+            while data := client.recv(4_096):
+                said.append(data)
+                if b"PING" in data:
+                    client.sendall(b"PONG\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = threading.Thread(target=serve, args=(listening,))
+        serving.start()
+        store = NatsStore(parse(f"nats://127.0.0.1:{listening.getsockname()[1]}/old"))
+        with pytest.raises(
+            StoreRefused, match=r"is NATS 2.11.9, which has no atomic batches; nothing was written. Upgr"
+        ):
+            store.open()
+        store.close()
+        serving.join()
+    assert not [data for data in said if b"PUB " in data]
 
 
 @pytest.mark.parametrize(

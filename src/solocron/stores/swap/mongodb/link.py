@@ -103,6 +103,18 @@ class MongoLink:
         self.time.told(low, low + 1_000, sent)
         return reply
 
+    def silent_members(self) -> list[str]:
+        """Return the members that the driver has not reached, after it had the time of a call to reach them all."""
+        until = time.monotonic() + self.address.timeout
+        while True:
+            known = self.client.topology_description.server_descriptions()
+            silent = sorted(
+                f"{host}:{port}" for (host, port), one in known.items() if one.server_type_name == "Unknown"
+            )
+            if not silent or time.monotonic() > until:
+                return silent
+            time.sleep(0.02)
+
     @contextmanager
     def session(self) -> Iterator[ClientSession]:
         """Yield a session; a transaction that is left open in it is called off, as far as the server still replies.

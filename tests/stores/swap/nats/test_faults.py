@@ -12,9 +12,10 @@ import pytest
 
 from solocron.errors import ConfigurationError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.stores.contract import All, Store, Verdict
+from solocron.stores.contract import All, Store, Tier, Verdict
 from solocron.stores.swap.key_store import ABSENT, Stale, Swapped
 from solocron.stores.swap.nats import NatsStore
+from solocron.stores.swap.nats.checks import capabilities_of
 from solocron.stores.swap.nats.connection import NatsConnection, _packed
 from solocron.stores.swap.nats.keys import NatsKeys
 from solocron.stores.url import make_store, parse
@@ -142,6 +143,26 @@ def test_of_several_servers_one_that_replies_is_taken(nats: Nats) -> None:
         assert get(store, Kind.JOB, "j") == job("j")
 
 
+@pytest.mark.parametrize(("always", "told"), [(True, True), (False, False)])
+def test_a_monitored_server_tells_whether_it_syncs(start_server: StartServer, always: bool, told: bool) -> None:
+    class Monitored(Nats):
+        def prepare(self) -> None:
+            self.monitor = free_port()
+            sync = ", sync_interval: always" if always else ""
+            self.settings |= {"http": f'"127.0.0.1:{self.monitor}"'}
+            self.settings["jetstream"] = f'{{ store_dir: "{self.folder}/data"{sync} }}'
+
+    server = start_server(Monitored)
+    url = f"{server.fresh_url()}?monitor="
+    with opened(f"{url}{server.monitor}") as store:
+        assert _keys(store)._stream.synced is told
+        three = {"storage": "file", "num_replicas": 3}
+        found = capabilities_of(three, synced=_keys(store)._stream.synced)
+        assert found.tier is (Tier.B if told else Tier.C)
+    with opened(f"{url}{free_port()}") as store:
+        assert _keys(store)._stream.synced is None
+
+
 RIGHTS = ("$JS.API.>", "solocron_.>", "solocron_default.>")
 """What a user may publish to, as the page on NATS says."""
 
@@ -156,10 +177,6 @@ class GuardedNats(Nats):
         rights = f"publish: [{', '.join(map(repr, self.may))}], subscribe: [{self.hears!r}]"
         user = f"{{ user: app, password: '{PASSWORD}', permissions: {{ {rights} }} }}"
         self.settings["authorization"] = f"{{ users: [{user}] }}"
-
-    def ask(self) -> None:
-        with socket.create_connection((self.seat.host, self.port), timeout=5) as sock:
-            assert sock.recv(4).startswith(b"INFO")
 
     @property
     def url(self) -> str:
@@ -226,6 +243,8 @@ def test_a_server_before_2_12_is_refused_and_nothing_is_written() -> None:
         ("nats://host:none/prefix", "name:port"),
         ("nats://host/prefix?replica=3", "did you mean 'replicas'"),
         ("nats://host/prefix?replicas=2", "1, 3 or 5"),
+        ("nats://host/prefix?monitor=http", "the port at which the servers are monitored"),
+        ("nats://h1,h2,h3/prefix?monitor=8222,8223", "or one for each host"),
         ("nats://host/a.b", "names the streams"),
         ("tls://host/prefix?ca=/no/such/file", "cannot be read"),
     ],

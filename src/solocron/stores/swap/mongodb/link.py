@@ -126,7 +126,7 @@ class MongoLink:
         try:
             yield session
         finally:
-            with suppress(PyMongoError), timeout(self.address.timeout / 4):
+            with suppress(PyMongoError), timeout(self.address.timeout / 2):
                 session.end_session()
 
     @contextmanager

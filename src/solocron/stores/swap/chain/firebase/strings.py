@@ -76,7 +76,7 @@ class FirebaseStrings(ServiceObjects):
         if reply.status in (401, 403):
             return Check("rules", "OK", "closed: a stranger may not read the path")
         if reply.status == 200:
-            told = "open: anybody on the internet may read the path"
+            told = "open: every client of the internet may read the path"
             return Check("rules", "FAIL", told, 'set ".read" and ".write" of the path to false; the secret passes them')
         return Check("rules", "OK", f"cannot be seen (HTTP {reply.status})")
 

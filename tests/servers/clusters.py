@@ -149,7 +149,9 @@ class _NatsMember(Nats):
         seat, port = peers[number]
         cluster = f'{{ name: c, listen: "{seat.peer}:{port}", routes: [{routes}] }}'
         self.title = f"m{number}"
-        super().__init__(settings={"server_name": self.title, "cluster": cluster})
+        self.monitor = free_port()
+        http = f'"{seat.host}:{self.monitor}"'
+        super().__init__(settings={"server_name": self.title, "cluster": cluster, "http": http})
 
 
 class _MongoMember(_Joins, MongoDB):
@@ -206,7 +208,8 @@ class NatsCluster(Cluster):
         return [_NatsMember(number, peers) for number in range(len(seats))]
 
     def fresh_url(self) -> str:
-        return f"{super().fresh_url()}?replicas={MEMBERS}"
+        ports = ",".join(str(member.monitor) for member in self.members if isinstance(member, _NatsMember))
+        return f"{super().fresh_url()}?replicas={MEMBERS}&monitor={ports}"
 
     def leader(self, url: str) -> Server:
         """Return the member that leads the stream."""

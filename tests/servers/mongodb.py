@@ -113,6 +113,11 @@ class MongoDB(Server):
                 raise
             assert primary, "no primary yet"
 
+    def version(self) -> str:
+        """Ask the running server: a program for Windows cannot be started as it is."""
+        with self.client() as client:
+            return str(client.server_info()["version"])
+
     def members(self) -> dict[str, Any]:
         """Return the configuration of the replica set."""
         return {"_id": "rs0", "members": [{"_id": 0, "host": f"{self.seat.host}:{self.port}"}], "settings": _ELECTION}

@@ -195,6 +195,91 @@ def test_it_promises_no_more_than_a_stand_in_can_show(service: Service) -> None:
         assert "WARN" in {check.level for check in store.checks()}
 
 
+def _rule(action: str, prefix: str = "", status: str = "Enabled") -> str:
+    where = f"<Filter><Prefix>{prefix}</Prefix></Filter>"
+    rule = f"<Rule><ID>tidy</ID>{where}<Status>{status}</Status>{action}</Rule>"
+    return f"<LifecycleConfiguration>{rule}</LifecycleConfiguration>"
+
+
+_EXPIRES = "<Expiration><Days>30</Days></Expiration>"
+_GOOGLES = (
+    "<LifecycleConfiguration><Rule><Action><Delete/></Action><Condition><Age>30</Age>{}</Condition></Rule>"
+    "</LifecycleConfiguration>"
+)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "lifecycle", "level"),
+    [
+        ("s3", "", "OK"),
+        ("s3", None, "OK"),
+        ("s3", _rule(_EXPIRES), "FAIL"),
+        ("s3", _rule("<Transition><Days>30</Days><StorageClass>GLACIER</StorageClass></Transition>"), "FAIL"),
+        ("s3", _rule(_EXPIRES, "f/"), "FAIL"),
+        ("s3", _rule(_EXPIRES, "f/default/c/"), "FAIL"),
+        ("s3", _rule(_EXPIRES, "logs/"), "OK"),
+        ("s3", _rule(_EXPIRES, status="Disabled"), "OK"),
+        (
+            "s3",
+            _rule("<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>"),
+            "OK",
+        ),
+        ("s3", _rule("<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>"), "OK"),
+        ("gs", _GOOGLES.format(""), "FAIL"),
+        ("gs", _GOOGLES.format("<MatchesPrefix>logs/</MatchesPrefix>"), "OK"),
+        ("gs", _GOOGLES.format("<IsLive>false</IsLive>"), "OK"),
+        ("gs", "<LifecycleConfiguration/>", "OK"),
+    ],
+)
+def test_doctor_fails_where_a_rule_of_the_bucket_would_remove_commits(
+    scheme: str, lifecycle: str | None, level: str
+) -> None:
+    box = BucketStandIn()
+    box.settings["lifecycle"] = lifecycle
+    try:
+        with closing(make_store(box.url("f", scheme=scheme))) as store:
+            found = {check.name: check for check in store.checks()}
+        assert found["lifecycle"].level == level
+        assert ("cannot be seen" in found["lifecycle"].detail) == (lifecycle is None)
+        assert "versioning" not in found
+    finally:
+        box.stop()
+
+
+@pytest.mark.parametrize(("open_to_all", "level"), [(False, "OK"), (True, "FAIL")])
+def test_doctor_fails_where_strangers_may_read_the_database(open_to_all: bool, level: str) -> None:
+    database = FirebaseStandIn()
+    database.open_to_all = open_to_all
+    try:
+        with closing(make_store(database.url())) as store:
+            assert {check.name: check.level for check in store.checks()}["rules"] == level
+    finally:
+        database.stop()
+
+
+def test_doctor_names_the_rights_that_an_account_lacks(tmp_path: Path) -> None:
+    cluster = ClusterStandIn()
+    try:
+        with closing(make_store(cluster.url(tmp_path))) as store:
+            assert {check.name: check.level for check in store.checks()}["rights"] == "OK"
+            cluster.forbidden = {"list", "delete"}
+            told = next(check for check in store.checks() if check.name == "rights")
+        assert (told.level, told.detail) == ("FAIL", "the account may not list, delete configmaps in jobs")
+        assert cluster.objects == {}
+    finally:
+        cluster.stop()
+
+
+def test_doctor_warns_of_old_versions_that_are_kept() -> None:
+    box = BucketStandIn()
+    box.settings["versioning"] = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    try:
+        with closing(make_store(box.url("f"))) as store:
+            assert {check.name: check.level for check in store.checks()}["versioning"] == "WARN"
+    finally:
+        box.stop()
+
+
 @pytest.mark.parametrize(
     ("url", "match"),
     [

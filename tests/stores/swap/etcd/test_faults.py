@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from proof.chaos.date_relay import DateRelay
+from solocron.client.facade import Client
 from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
-from solocron.stores.contract import Check, Store, Verdict
+from solocron.stores.contract import All, Check, Store, Verdict
 from solocron.stores.swap.etcd import EtcdStore
 from solocron.stores.swap.layout import NOTIFY
 from solocron.stores.url import make_store, parse
@@ -178,6 +181,49 @@ def _space(store: EtcdStore) -> Check:
 def _fill(store: Store) -> None:
     for i in range(40):
         put(store, note(Kind.STEP, f"n{i}", {"x": "y" * 60_000}))
+
+
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+def test_a_snapshot_that_was_restored_is_another_server_and_can_be_set_right(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    """As the page on etcd says, with etcd's own tools."""
+    tools = _tools()
+    snapshot = tmp_path / "solocron.db"
+    server = start_server(Etcd)
+    with opened(f"etcd://127.0.0.1:{server.port}/jobs") as store:
+        put(store, job("j"))
+        before = store.identity()
+        subprocess.run(
+            [tools / "etcdctl", f"--endpoints=127.0.0.1:{server.port}", "snapshot", "save", snapshot],
+            check=True,
+            capture_output=True,
+            env={"ETCDCTL_API": "3"},
+        )
+        put(store, job("later"))
+
+    class Restored(Etcd):
+        def prepare(self) -> None:
+            super().prepare()
+            peer = f"http://{self.seat.peer}:{self.peer_port}"
+            cluster = [f"--initial-cluster=default={peer}", f"--initial-advertise-peer-urls={peer}"]
+            words = ["snapshot", "restore", str(snapshot), "--data-dir", str(self.folder / "data"), *cluster]
+            self.run([str(tools / "etcdutl"), *words])
+
+    with opened(f"etcd://127.0.0.1:{start_server(Restored).port}/jobs") as store:
+        assert store.identity() != before
+        assert [one.name for one in store.read(All(Kind.JOB))] == ["j"]
+        assert Client(store).restored() == 1
+
+
+def _tools() -> Path:
+    program = Etcd.binary()
+    assert program is not None
+    for tool in ("etcdctl", "etcdutl"):
+        if not (program.parent / tool).exists():
+            pytest.skip(f"there is no {tool} beside {program}")
+        (program.parent / tool).chmod(0o755)
+    return program.parent
 
 
 def test_a_server_without_the_gateway_is_refused(start_server: StartServer) -> None:

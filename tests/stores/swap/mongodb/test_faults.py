@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -9,14 +11,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from pymongo.errors import AutoReconnect
+from pymongo.client_session import ClientSession
+from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
+from pymongo.errors import ConfigurationError as DriverRefuses
 
 from solocron.clock import SECOND
 from solocron.errors import ConfigurationError, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.documents.session import begin, bury
 from solocron.stores.contract import All, ChangeFn, HeldBy, Store, Tier, Verdict
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Stale, Swapped
+from solocron.stores.swap.key_store import ABSENT, EXISTS, Lost, Stale, Swapped
 from solocron.stores.swap.mongodb import MongoStore
 from solocron.stores.swap.mongodb.keys import MongoKeys
 from solocron.stores.url import make_store, parse
@@ -163,6 +167,86 @@ def test_a_commit_that_is_cut_off_before_its_end_did_nothing(
     monkeypatch.undo()
     assert {item.value for item in keys.fetch(["k", "l"]).items.values()} == {"1"}
     assert isinstance(keys.commit({"k": ABSENT}, {"k": "3"}), Stale)
+
+
+@needs_server
+@pytest.mark.parametrize(
+    "later",
+    [
+        ServerSelectionTimeoutError("no primary"),
+        DriverRefuses("Sessions are not supported by this MongoDB deployment"),
+    ],
+)
+def test_a_commit_that_was_sent_stays_unknown_whatever_the_next_try_says(
+    store: MongoStore, monkeypatch: pytest.MonkeyPatch, later: Exception
+) -> None:
+    """It was told as "nothing was written" although it was, when no member was left to ask."""
+    keys = _keys(store)
+    real, tries = ClientSession.commit_transaction, 0
+
+    def cut(session: ClientSession) -> None:
+        nonlocal tries
+        tries += 1
+        if tries > 1:
+            raise later
+        real(session)
+        raise AutoReconnect("cut")
+
+    monkeypatch.setattr(ClientSession, "commit_transaction", cut)
+    with pytest.raises(Lost, match=r"cut|Sessions"):
+        keys.commit({"k": ABSENT}, {"k": "1", "l": "1"})
+    monkeypatch.undo()
+    assert tries > 1
+    assert keys.fetch(["k"]).items["k"].value == "1"
+
+
+@needs_server
+def test_a_transaction_that_cannot_be_called_off_hides_no_error(
+    store: MongoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member that has just started has no sessions, which ended a loop of the node with an error of the driver."""
+    keys = _keys(store)
+
+    def cut(*arguments: Any) -> None:
+        raise AutoReconnect("cut")
+
+    def refuse(session: ClientSession) -> None:
+        raise DriverRefuses("Sessions are not supported by this MongoDB deployment")
+
+    monkeypatch.setattr(keys, "_apply", cut)
+    monkeypatch.setattr(ClientSession, "abort_transaction", refuse)
+    with pytest.raises(StoreUnavailable, match="nothing was written"):
+        keys.commit({"k": ABSENT}, {"k": "1", "l": "1"})
+
+
+@needs_server
+def test_a_commit_to_a_frozen_server_ends_within_a_third_of_the_lease(start_server: StartServer) -> None:
+    """Calling its transaction off had no bound: it waited until the driver gave the server up."""
+    if MongoDB.binary() is None:
+        pytest.skip(MongoDB.hint)
+    server = start_server(MongoDB)
+    with closing(MongoStore(parse(server.fresh_url()), lease=timedelta(seconds=6))) as store:
+        put(store, job("j"))
+        keys = _keys(store)
+        real = keys._apply
+
+        def freeze(*arguments: Any) -> None:
+            real(*arguments)
+            server.freeze()
+            raise AutoReconnect("cut")
+
+        keys._apply = freeze  # type: ignore[method-assign]
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="nothing was written"):
+            keys.commit({"k": ABSENT}, {"k": "1", "l": "1"})
+        took = time.monotonic() - began
+        server.thaw()
+    assert took < 2.0
+
+
+@needs_server
+def test_the_server_tells_its_version(mongodb: MongoDB) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", mongodb.version())
 
 
 @needs_server

@@ -45,6 +45,10 @@ def test_the_death_of_the_leader_costs_no_claim_and_no_session(cluster: NatsClus
     url = cluster.fresh_url()
     with closing(opened(url)) as store:
         assert store.capabilities.tier is Tier.B
+        assert {check.name: check.level for check in store.checks()}["stream"] == "OK"
+        with closing(opened(url.partition("&")[0])) as blind:
+            assert blind.capabilities.tier is Tier.C
+            assert "cannot be seen" in blind.capabilities.why
         write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
         put(store, *(job(f"j{i:02}", due_at=store.clock() - SECOND) for i in range(30)))
         assert len(take(store, "s", everything(limit=10), session="s")) == 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -10,9 +12,10 @@ import pytest
 
 from solocron.errors import ConfigurationError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.stores.contract import All, Store, Verdict
+from solocron.stores.contract import All, Store, Tier, Verdict
 from solocron.stores.swap.key_store import ABSENT, Stale, Swapped
 from solocron.stores.swap.nats import NatsStore
+from solocron.stores.swap.nats.checks import capabilities_of
 from solocron.stores.swap.nats.connection import NatsConnection, _packed
 from solocron.stores.swap.nats.keys import NatsKeys
 from solocron.stores.url import make_store, parse
@@ -140,6 +143,99 @@ def test_of_several_servers_one_that_replies_is_taken(nats: Nats) -> None:
         assert get(store, Kind.JOB, "j") == job("j")
 
 
+@pytest.mark.parametrize(("always", "told"), [(True, True), (False, False)])
+def test_a_monitored_server_tells_whether_it_syncs(start_server: StartServer, always: bool, told: bool) -> None:
+    class Monitored(Nats):
+        def prepare(self) -> None:
+            self.monitor = free_port()
+            sync = ", sync_interval: always" if always else ""
+            self.settings |= {"http": f'"127.0.0.1:{self.monitor}"'}
+            self.settings["jetstream"] = f'{{ store_dir: "{self.folder}/data"{sync} }}'
+
+    server = start_server(Monitored)
+    url = f"{server.fresh_url()}?monitor="
+    with opened(f"{url}{server.monitor}") as store:
+        assert _keys(store)._stream.synced is told
+        three = {"storage": "file", "num_replicas": 3}
+        found = capabilities_of(three, synced=_keys(store)._stream.synced)
+        assert found.tier is (Tier.B if told else Tier.C)
+    with opened(f"{url}{free_port()}") as store:
+        assert _keys(store)._stream.synced is None
+
+
+RIGHTS = ("$JS.API.>", "solocron_.>", "solocron_default.>")
+"""What a user may publish to, as the page on NATS says."""
+
+
+class GuardedNats(Nats):
+    """With a user `app` that may do what `may` and `hears` say."""
+
+    may: tuple[str, ...] = RIGHTS
+    hears = "_INBOX.>"
+
+    def prepare(self) -> None:
+        rights = f"publish: [{', '.join(map(repr, self.may))}], subscribe: [{self.hears!r}]"
+        user = f"{{ user: app, password: '{PASSWORD}', permissions: {{ {rights} }} }}"
+        self.settings["authorization"] = f"{{ users: [{user}] }}"
+
+    @property
+    def url(self) -> str:
+        return f"nats://app:{PASSWORD}@127.0.0.1:{self.port}/solocron"
+
+
+def test_the_rights_of_the_page_are_enough(start_server: StartServer) -> None:
+    with opened(start_server(GuardedNats).url) as store:
+        put(store, job("j"))
+        assert get(store, Kind.JOB, "j") == job("j")
+        assert list(store.namespaces()) == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("may", "hears", "lacks"),
+    [
+        (("solocron_.>", "solocron_default.>"), "_INBOX.>", r"Publish to .\$JS.API.STREAM.INFO.solocron_default"),
+        (("$JS.API.>", "solocron_default.>"), "_INBOX.>", "Publish to .solocron_.identity"),
+        (("$JS.API.>", "solocron_.>"), "_INBOX.>", "Publish to .solocron_default.k."),
+        (RIGHTS, "other.>", "Subscription to ._INBOX"),
+    ],
+)
+def test_a_missing_right_is_told_at_once(
+    start_server: StartServer, may: tuple[str, ...], hears: str, lacks: str
+) -> None:
+    """NATS replies to nothing that it forbids: the caller waited for the timeout and took the server for away."""
+    kind = type("Lacking", (GuardedNats,), {"may": may, "hears": hears})
+    store = NatsStore(parse(start_server(kind).url), lease=timedelta(hours=1))
+    with pytest.raises(StoreRefused, match=rf"has not the rights.*{lacks}.*nothing was written. Let it publish"):
+        store.open()
+    store.close()
+
+
+def test_a_server_before_2_12_is_refused_and_nothing_is_written() -> None:
+    """Played by a socket: a release without atomic batches says who it is before anything else."""
+    said: list[bytes] = []
+
+    def serve(listening: socket.socket) -> None:
+        client, _ = listening.accept()
+        with client:
+            client.sendall(b'INFO {"server_id":"N","version":"2.11.9","jetstream":true,"headers":true}\r\n')
+            while data := client.recv(4_096):
+                said.append(data)
+                if b"PING" in data:
+                    client.sendall(b"PONG\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = threading.Thread(target=serve, args=(listening,))
+        serving.start()
+        store = NatsStore(parse(f"nats://127.0.0.1:{listening.getsockname()[1]}/old"))
+        with pytest.raises(
+            StoreRefused, match=r"is NATS 2.11.9, which has no atomic batches; nothing was written. Upgr"
+        ):
+            store.open()
+        store.close()
+        serving.join()
+    assert not [data for data in said if b"PUB " in data]
+
+
 @pytest.mark.parametrize(
     ("url", "match"),
     [
@@ -147,6 +243,8 @@ def test_of_several_servers_one_that_replies_is_taken(nats: Nats) -> None:
         ("nats://host:none/prefix", "name:port"),
         ("nats://host/prefix?replica=3", "did you mean 'replicas'"),
         ("nats://host/prefix?replicas=2", "1, 3 or 5"),
+        ("nats://host/prefix?monitor=http", "the port at which the servers are monitored"),
+        ("nats://h1,h2,h3/prefix?monitor=8222,8223", "or one for each host"),
         ("nats://host/a.b", "names the streams"),
         ("tls://host/prefix?ca=/no/such/file", "cannot be read"),
     ],

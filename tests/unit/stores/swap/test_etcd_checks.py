@@ -17,17 +17,18 @@ from solocron.stores.url import parse
         ("3.5.2", 3, Tier.C, "3.5.3 has the fix"),
         ("3.5.4", 1, Tier.C, "before its log has the commit"),
         ("3.4.20", 1, Tier.C, "before its log has the commit"),
-        ("3.5.4", 3, Tier.A, "majority"),
-        ("3.4.20", 3, Tier.A, "majority"),
-        ("3.4.21", 1, Tier.A, "majority"),
-        ("3.5.5", 1, Tier.A, "majority"),
+        ("3.5.4", 3, Tier.C, "count revisions again"),
+        ("3.4.31", 3, Tier.C, "3.4.32 and 3.5.14 have the fix"),
+        ("3.5.13", 3, Tier.C, "count revisions again"),
+        ("3.5.5", 1, Tier.C, "count revisions again"),
+        ("3.5.4", None, Tier.C, "count revisions again"),
+        ("3.4.32", 1, Tier.A, "majority"),
+        ("3.4.32", 3, Tier.A, "majority"),
+        ("3.5.14", 3, Tier.A, "majority"),
         ("3.6.0", 1, Tier.A, "majority"),
-        ("3.5.4", None, Tier.A, "majority"),
     ],
 )
-def test_releases_that_lose_commits_in_a_crash_are_tier_c(
-    version: str, members: int | None, tier: Tier, word: str
-) -> None:
+def test_releases_that_a_crash_harms_are_tier_c(version: str, members: int | None, tier: Tier, word: str) -> None:
     facts = EtcdFacts(version=version, size=0, used=0, leader=True, alarms=(), members=members)
     found = capabilities_of(facts, ServerTime())
     assert found.tier is tier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ _FAULTY = ((3, 5, 0), (3, 5, 2))
 """Releases that can lose or corrupt data when they crash."""
 _HASTY_ALONE = (((3, 4, 0), (3, 4, 20)), ((3, 5, 0), (3, 5, 4)))
 """Releases of which a single member may reply before its log has the commit (etcd issue 14370)."""
+_GOES_BACK = (((3, 4, 0), (3, 4, 31)), ((3, 5, 0), (3, 5, 13)))
+"""Releases whose revision may go back if they crash while they compact (etcd issue 17780): a mark could come again."""
 _QUOTA = 2 * 1024**3
 """Bytes at which the whole cluster stops, unless --quota-backend-bytes says otherwise."""
 _NEAR = 0.75
@@ -104,14 +106,24 @@ def capabilities_of(facts: EtcdFacts, clock: ServerTime) -> Capabilities:
     if _FAULTY[0] <= facts.release <= _FAULTY[1]:
         why = f"etcd {facts.version} can lose data when it crashes; 3.5.3 has the fix"
         return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=clock.width)
-    if facts.members == 1 and any(first <= facts.release <= last for first, last in _HASTY_ALONE):
+    if facts.members == 1 and _is_of(facts, _HASTY_ALONE):
         why = (
             f"a single member of etcd {facts.version} may reply before its log has the commit, and lose it in a crash; "
             "3.4.21 and 3.5.5 have the fix"
         )
         return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=clock.width)
+    if _is_of(facts, _GOES_BACK):
+        why = (
+            f"etcd {facts.version} may count revisions again if it crashes while it compacts, so that an old state "
+            "could pass for a new one; 3.4.32 and 3.5.14 have the fix"
+        )
+        return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=clock.width)
     why = "etcd replies after a majority has synced the commit to disk, and its transactions are strictly serializable"
     return Capabilities(tier=Tier.A, why=why, notifies=True, clock_within=clock.width)
+
+
+def _is_of(facts: EtcdFacts, releases: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> bool:
+    return any(first <= facts.release <= last for first, last in releases)
 
 
 def checks_of(facts: EtcdFacts, address: EtcdAddress, clock: ServerTime) -> Iterator[Check]:

@@ -86,8 +86,11 @@ def checks_of(facts: MongoFacts, link: MongoLink) -> Iterator[Check]:
     elif facts.arbiters and facts.members < 3:
         told = f"{facts.members} with data and an arbiter: with one of them away, no majority can write"
         yield Check("members", "WARN", told, "replace the arbiter by a member with data")
+    elif silent := link.silent_members():
+        told = f"{', '.join(silent)} of {voting} cannot be reached from here: with a majority away nothing is written"
+        yield Check("members", "WARN", told, "bring it up, or let this machine reach it")
     elif not facts.sharded:
-        yield Check("members", "OK", f"{voting} of the replica set")
+        yield Check("members", "OK", f"{voting} of the replica set, and each can be reached")
     yield _transactions(facts)
     if not link.address.encrypts and not link.address.is_local:
         yield Check(

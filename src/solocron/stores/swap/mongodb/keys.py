@@ -19,7 +19,7 @@ from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from solocron.clock import MILLISECOND
-from solocron.errors import StoreUnavailable
+from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.contract import Capabilities, Check
 from solocron.stores.swap.key_store import (
     ABSENT,
@@ -45,6 +45,8 @@ __all__ = ["MongoKeys"]
 _LIMITS = KeyLimits(keys=150, bytes=8_000_000, value=1_000_000)
 _BLUNT = 20 * MILLISECOND
 """Doubt about the time from which on a read asks for it."""
+_AGAIN = 0.02
+"""Seconds between two questions for the outcome of a commit."""
 _DUPLICATE, _CONFLICT = 11000, 112
 _IDENTITY, _NAMESPACES = "/identity", "/namespace/"
 
@@ -210,7 +212,7 @@ class MongoKeys:
                 self._apply(collection, compared, free, None)
             return
         lasts = max(int(self._address.timeout * 1_000), 1)
-        with self._link.client.start_session() as session:
+        with self._link.session() as session:
             try:
                 with self._link.errors():
                     session.start_transaction(ReadConcern("snapshot"), WriteConcern("majority", j=True, wtimeout=lasts))
@@ -218,15 +220,25 @@ class MongoKeys:
             except Lost as error:
                 # Without its commit, which was not sent, a transaction does nothing.
                 raise StoreUnavailable(f"{self.url} did not reply: {error}; nothing was written.") from None
-            while True:
-                try:
-                    with self._link.errors():
-                        session.commit_transaction()
-                    return
-                except Lost:
-                    # The same commit may be asked for again: it is made once.
-                    if time.monotonic() > until:
-                        raise
+            self._end(session, until)
+
+    def _end(self, session: Any, until: float) -> None:
+        """Commit; ask for the same commit again while its outcome is unknown: it is made once."""
+        lost: Lost | None = None
+        while True:
+            try:
+                with self._link.errors():
+                    session.commit_transaction()
+                return
+            except Lost as error:
+                lost = error
+            except (StoreUnavailable, StoreRefused):
+                # Of this try alone it is certain that it did nothing. One before it may have arrived.
+                if lost is None:
+                    raise
+            if time.monotonic() > until:
+                raise lost
+            time.sleep(_AGAIN)  # a driver without a server fails at once
 
     def _apply(self, collection: Any, compared: Sequence[Any], free: Sequence[Any], session: Any) -> None:
         """Make the operations; raise `_Stale` unless each that compares has found its key."""

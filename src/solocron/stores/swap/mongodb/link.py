@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 from pymongo import MongoClient, timeout
+from pymongo.client_session import ClientSession
 from pymongo.errors import (
     AutoReconnect,
     ConfigurationError,
@@ -35,6 +36,7 @@ __all__ = ["MongoConflict", "MongoLink"]
 _WATCHES = 10_000
 """Milliseconds after which a member that does not reply to the driver counts as away."""
 _NO_LOGIN, _NO_RIGHT, _CONFLICT = 18, 13, 112
+_NO_SESSIONS = "Sessions are not supported"
 T = TypeVar("T")
 
 
@@ -101,6 +103,32 @@ class MongoLink:
         self.time.told(low, low + 1_000, sent)
         return reply
 
+    def silent_members(self) -> list[str]:
+        """Return the members that the driver has not reached, after it had the time of a call to reach them all."""
+        until = time.monotonic() + self.address.timeout
+        while True:
+            known = self.client.topology_description.server_descriptions()
+            silent = sorted(
+                f"{host}:{port}" for (host, port), one in known.items() if one.server_type_name == "Unknown"
+            )
+            if not silent or time.monotonic() > until:
+                return silent
+            time.sleep(0.02)
+
+    @contextmanager
+    def session(self) -> Iterator[ClientSession]:
+        """Yield a session; a transaction that is left open in it is called off, as far as the server still replies.
+
+        Nothing is raised for that: a transaction without its commit does nothing, and the caller's own error counts.
+        The driver has no bound of its own here, so that a primary that is frozen held the caller until it was given up.
+        """
+        session = self.client.start_session()
+        try:
+            yield session
+        finally:
+            with suppress(PyMongoError), timeout(self.address.timeout / 2):
+                session.end_session()
+
     @contextmanager
     def errors(self, *, within: float | None = None) -> Iterator[None]:
         """Raise the driver's errors as what they mean here: `Lost` where it is not known what became of the call.
@@ -124,6 +152,10 @@ class MongoLink:
         except (AutoReconnect, InvalidOperation) as error:
             raise Lost(self.scrubbed(error)) from None
         except ConfigurationError as error:
+            if _NO_SESSIONS in str(error):
+                # A member that has just started and has not found its set. The driver may have sent the call before,
+                # to another one.
+                raise Lost(self.scrubbed(error)) from None
             raise StoreRefused(f"{self.url}: {self.scrubbed(error)}. Nothing was done.") from None
         except PyMongoError as error:
             raise Lost(self.scrubbed(error)) from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import secrets
 import socket
 import ssl
@@ -22,6 +23,8 @@ from solocron.stores.swap.key_store import Lost
 from solocron.stores.swap.nats.address import NatsAddress
 
 __all__ = ["NatsConnection", "NatsMessage", "Outgoing"]
+
+_FORBIDDEN = re.compile(r'Permissions Violation for (Publish|Subscription) to "([^"]*)"')
 
 
 class NatsMessage(NamedTuple):
@@ -46,11 +49,15 @@ Handler = Callable[[NatsMessage], None]
 
 
 class _Reply:
-    __slots__ = ("came", "message")
+    __slots__ = ("came", "forbidden", "message", "subjects")
 
-    def __init__(self) -> None:
+    def __init__(self, subjects: frozenset[str]) -> None:
         self.came = threading.Event()
         self.message: NatsMessage | None = None
+        self.subjects = subjects
+        """Where the request is published."""
+        self.forbidden = ""
+        """What the server said if this user may not publish there."""
 
 
 class NatsConnection:
@@ -63,6 +70,8 @@ class NatsConnection:
         self.process = os.getpid()
         self.broken = threading.Event()
         self.why = ""
+        self._deaf = ""
+        """What the server said if this user may not subscribe to replies."""
         self._writing = threading.Lock()
         self._replies: dict[str, _Reply] = {}
         self._numbers = itertools.count(1)
@@ -168,13 +177,26 @@ class NatsConnection:
                 elif word == b"PING":
                     self._send(b"PONG\r\n")
                 elif word == b"-ERR":
-                    self.why = self._address.parts.scrub(line.decode(errors="replace"))
+                    self._error(self._address.parts.scrub(line.decode(errors="replace")))
         except (OSError, EOFError, ValueError, StoreUnavailable) as error:
             self.why = self.why or str(error)
         finally:
             self.broken.set()
             self._socket.close()
             for waiting in list(self._replies.values()):
+                waiting.came.set()
+
+    def _error(self, text: str) -> None:
+        """Take an error. A missing right ends no connection, and brings no reply: the request is told here."""
+        forbidden = _FORBIDDEN.search(text)
+        if forbidden is None:
+            self.why = text
+            return
+        if forbidden[1] == "Subscription":
+            self._deaf = text
+        for waiting in list(self._replies.values()):
+            if self._deaf or forbidden[2] in waiting.subjects:
+                waiting.forbidden = text
                 waiting.came.set()
 
     def _message(self, line: bytes) -> None:
@@ -222,8 +244,10 @@ class NatsConnection:
 
     def request(self, messages: Sequence[Outgoing], timeout: float) -> NatsMessage:
         """Send messages in one go and wait for the reply to the last; raise `Lost` if none comes."""
+        if self._deaf:
+            raise self._refused(self._deaf)
         token = str(next(self._numbers))
-        waiting = self._replies[token] = _Reply()
+        waiting = self._replies[token] = _Reply(frozenset(one.subject for one in messages))
         *first, last = messages
         packed = b"".join([_packed(one, "") for one in first] + [_packed(last, f"{self._inbox}.{token}")])
         try:
@@ -231,9 +255,17 @@ class NatsConnection:
             waiting.came.wait(timeout)
         finally:
             self._replies.pop(token, None)
-        if waiting.message is None:
-            raise Lost(self.why or "no reply in time")
-        return waiting.message
+        if waiting.message is not None:
+            return waiting.message
+        if waiting.forbidden:
+            raise self._refused(waiting.forbidden)
+        raise Lost(self.why or "no reply in time")
+
+    def _refused(self, text: str) -> StoreRefused:
+        return StoreRefused(
+            f"{self._where}: the user has not the rights ({text}); nothing was written. Let it publish to $JS.API.> "
+            "and to the subjects of its streams, and subscribe to _INBOX.>: see the page on NATS."
+        )
 
     def _send(self, packed: bytes) -> None:
         """Send; what cannot be sent whole does nothing, because NATS takes no part of a message or of a batch."""

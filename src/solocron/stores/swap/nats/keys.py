@@ -42,7 +42,7 @@ class NatsKeys(MirroredKeys):
         config = self._stream.config
         if config is None:
             return Capabilities(tier=Tier.C, why="not opened yet, so nothing is known of it", notifies=True)
-        return capabilities_of(config)
+        return capabilities_of(config, synced=self._stream.synced)
 
     # --- writing
 

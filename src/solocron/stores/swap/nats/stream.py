@@ -17,6 +17,7 @@ from solocron.errors import StoreError, StoreRefused, StoreUnavailable
 from solocron.stores.swap.key_store import Lost
 from solocron.stores.swap.mirror import Mirror
 from solocron.stores.swap.nats.address import NatsAddress
+from solocron.stores.swap.nats.checks import ask_synced
 from solocron.stores.swap.nats.connection import NatsConnection, NatsMessage, Outgoing
 from solocron.stores.swap.server_time import ServerTime, time_of
 
@@ -54,6 +55,8 @@ class NatsStream:
         self._there = False
         """Whether the stream exists and is followed: a client that only looks makes none."""
         self.config: Mapping[str, Any] | None = None
+        self.synced: bool | None = None
+        """Whether every server syncs each write; None if they do not tell."""
         self._expected = 0
         self._target = 0
 
@@ -103,6 +106,8 @@ class NatsStream:
             )
         if not connection.info.get("jetstream"):
             raise StoreRefused(f"{self.url} runs without JetStream; nothing was written. Start it with jetstream {{}}.")
+        if self.synced is None:
+            self.synced = ask_synced(self.address)
         self._there = False
 
     def _find(self, connection: NatsConnection, *, make: bool) -> None:

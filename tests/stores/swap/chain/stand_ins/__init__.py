@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         parts = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        reply = self.serve(unquote(parts.path), dict(parse_qsl(parts.query)), body)
+        reply = self.serve(unquote(parts.path), dict(parse_qsl(parts.query, keep_blank_values=True)), body)
         if reply is None:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)

@@ -20,6 +20,8 @@ def error(status: int, code: str) -> Reply:
 
 
 class _Handler(Handler):
+    server: BucketStandIn
+
     def serve(self, path: str, query: dict[str, str], body: bytes) -> Reply | None:
         if not self._is_signed(query, body):
             return error(403, "SignatureDoesNotMatch")
@@ -34,6 +36,11 @@ class _Handler(Handler):
         if self.command == "DELETE":
             self.server.delete(name)
             return 204, b""
+        if not name and (asked := {"lifecycle", "versioning"} & query.keys()):
+            told = self.server.settings.get(asked.pop(), "")
+            if told is None:
+                return error(403, "AccessDenied")
+            return (200, told.encode()) if told else error(404, "NoSuchLifecycleConfiguration")
         if not name:
             return 200, self._listing(query)
         found = self.server.objects.get(name)
@@ -73,6 +80,8 @@ class BucketStandIn(StandIn):
     """One bucket called `box`."""
 
     def __init__(self, *, ignores_conditions: bool = False) -> None:
+        self.settings: dict[str, str | None] = {}
+        """`lifecycle` and `versioning` of the bucket; None: they may not be read."""
         super().__init__(_Handler, ignores_conditions=ignores_conditions)
 
     def url(self, folder: str, *, scheme: str = "s3", secret: str = SECRET) -> str:

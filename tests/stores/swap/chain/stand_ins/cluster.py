@@ -25,6 +25,10 @@ class _Handler(Handler):
         told = self.headers.get("Authorization")
         if told != f"Bearer {TOKEN}":
             return status(401, "Unauthorized")
+        if path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+            about = json.loads(body)["spec"]["resourceAttributes"]
+            assert (about["namespace"], about["resource"]) == ("jobs", "configmaps")
+            return 201, json.dumps({"status": {"allowed": about["verb"] not in self.server.forbidden}}).encode()
         if not path.startswith("/api/v1/namespaces/jobs/configmaps"):
             return status(403, "configmaps is forbidden in the namespace")
         name = path.removeprefix("/api/v1/namespaces/jobs/configmaps").strip("/")
@@ -67,6 +71,8 @@ class ClusterStandIn(StandIn):
     def __init__(self, *, ignores_conditions: bool = False) -> None:
         self.named: dict[str, str] = {}
         """The chain's name of each object."""
+        self.forbidden: set[str] = set()
+        """Verbs that a review denies."""
         super().__init__(_Handler, ignores_conditions=ignores_conditions)
 
     def chained(self, name: str) -> str:

@@ -12,8 +12,12 @@ SECRET = "c4n4ry-p4ss"
 
 
 class _Handler(Handler):
+    server: FirebaseStandIn
+
     def serve(self, path: str, query: dict[str, str], body: bytes) -> Reply | None:
-        if query.get("auth") != SECRET:
+        if "auth" not in query and not self.server.open_to_all:
+            return 401, b'{"error": "Permission denied"}'
+        if query.get("auth", SECRET) != SECRET:
             return 401, b'{"error": "Could not parse auth token."}'
         assert path.endswith(".json")
         name = path.removesuffix(".json").strip("/")
@@ -35,6 +39,8 @@ class FirebaseStandIn(StandIn):
     """One database."""
 
     def __init__(self, *, ignores_conditions: bool = False) -> None:
+        self.open_to_all = False
+        """Whether the rules let strangers in."""
         super().__init__(_Handler, ignores_conditions=ignores_conditions)
 
     def url(self, *, secret: str = SECRET) -> str:

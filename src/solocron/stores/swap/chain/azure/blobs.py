@@ -85,7 +85,13 @@ class AzureBlobs(ServiceObjects):
 
     def checks(self) -> Sequence[Check]:
         address = self.address
-        found = [Check("container", "OK", f"{address.container} of {address.account}: {_WHY}")]
+        unseen = (
+            "cannot be seen with a key or a SAS token; no rule of the account may delete or move blobs of the folder"
+        )
+        found = [
+            Check("container", "OK", f"{address.container} of {address.account}: {_WHY}"),
+            Check("lifecycle", "OK", unseen),
+        ]
         return [*found, *self._shared_checks(throttled="give Solocron a storage account of its own")]
 
     def _refusal(self, reply: HttpReply, code: str) -> Exception:

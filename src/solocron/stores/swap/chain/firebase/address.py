@@ -51,12 +51,14 @@ class FirebaseAddress:
             database=parts.options.get("database", ""),
         )
 
-    def place(self, name: str, **query: str) -> str:
-        """Return the path of a call on a string, or on a folder of them."""
+    def place(self, name: str, *, login: bool = True, shallow: bool = False) -> str:
+        """Return the path of a call on a string, or on a folder of them; without `login` as any stranger would."""
         assert self.http.parts.password is not None
-        asked = {**query, "auth": self.http.parts.password.reveal()}
+        asked = {"auth": self.http.parts.password.reveal()} if login else {}
+        if shallow:
+            asked["shallow"] = "true"
         if self.database:
             asked["ns"] = self.database
         # A key may have no dot, and nothing that Solocron names has a tilde.
         path = quote(f"{self.http.base}/{self.path}/{name.strip('/').replace('.', '~')}.json", safe="/~.")
-        return f"{path}?{urlencode(asked)}"
+        return f"{path}?{urlencode(asked)}" if asked else path

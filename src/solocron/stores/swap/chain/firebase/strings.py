@@ -44,12 +44,12 @@ class FirebaseStrings(ServiceObjects):
 
     def names(self, prefix: str, limit: int) -> Sequence[str]:
         """Return the names in a folder; every prefix of a chain is one."""
-        found = self._read(prefix, shallow="true")
+        found = self._read(prefix, shallow=True)
         keys = found if isinstance(found, dict) else {}
         return sorted(f"{prefix}{key.replace('~', '.')}" for key in keys)[:limit]
 
-    def _read(self, name: str, **query: str) -> object:
-        reply = self.link.read("GET", self.address.place(name, **query), {})
+    def _read(self, name: str, *, shallow: bool = False) -> object:
+        reply = self.link.read("GET", self.address.place(name, shallow=shallow), {})
         if reply.status != 200:
             raise self._refusal(reply)
         try:
@@ -65,9 +65,20 @@ class FirebaseStrings(ServiceObjects):
     def checks(self) -> Sequence[Check]:
         remedy = "run the suite on a database of your own, see the page on object stores"
         return [
-            Check("database", "WARN", f"{self.address.path}: {self.why}", remedy),
-            *self._shared_checks(),
+            Check("database", "WARN", f"{self.address.path} of {self.address.http.host}: {self.why}", remedy),
+            self._rules(),
+            *self._shared_checks(throttled="give Solocron a database of its own"),
         ]
+
+    def _rules(self) -> Check:
+        """Read the path as a stranger."""
+        reply = self.link.read("GET", self.address.place("identity", login=False), {})
+        if reply.status in (401, 403):
+            return Check("rules", "OK", "closed: a stranger may not read the path")
+        if reply.status == 200:
+            told = "open: every client of the internet may read the path"
+            return Check("rules", "FAIL", told, 'set ".read" and ".write" of the path to false; the secret passes them')
+        return Check("rules", "OK", f"cannot be seen (HTTP {reply.status})")
 
     def _refusal(self, reply: HttpReply) -> Exception:
         """Return what a reply means that is neither success nor an answer: nothing was done."""

@@ -24,6 +24,8 @@ _FOLDER = "solocron-folder"
 _NAME = "solocron-name"
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _PAGE = 500
+_VERBS = ("get", "list", "create", "delete")
+_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class ConfigMaps(ServiceObjects):
@@ -98,8 +100,35 @@ class ConfigMaps(ServiceObjects):
         remedy = "run the suite on a cluster of your own, see the page on object stores"
         return [
             Check("cluster", "WARN", f"namespace {self.address.namespace}: {self.why}", remedy),
-            *self._shared_checks("the API"),
+            self._rights(),
+            *self._shared_checks("the API", throttled="run fewer nodes, or take a store for more commits"),
         ]
+
+    def _rights(self) -> Check:
+        """Ask the cluster for each right by its name; a review creates nothing."""
+        lacking = []
+        for verb in _VERBS:
+            about = {"namespace": self.address.namespace, "verb": verb, "resource": "configmaps"}
+            asked = {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": about},
+            }
+            headers = {**self.address.headers(), "Content-Type": "application/json"}
+            try:
+                reply = self.link.call("POST", self.address.http.base + _REVIEW, headers, json.dumps(asked).encode())
+            except Lost:
+                return Check("rights", "OK", "cannot be seen: the cluster did not reply to a review")
+            if reply.status != 201:
+                return Check(
+                    "rights", "OK", f"cannot be seen: a review was refused ({self.link.scrubbed(_told(reply))})"
+                )
+            if not _parsed(reply).get("status", {}).get("allowed"):
+                lacking.append(verb)
+        if lacking:
+            told = f"the account may not {', '.join(lacking)} configmaps in {self.address.namespace}"
+            return Check("rights", "FAIL", told, f"give it a Role with {', '.join(_VERBS)} on configmaps")
+        return Check("rights", "OK", f"{', '.join(_VERBS)} on configmaps")
 
     def _refusal(self, reply: HttpReply) -> Exception:
         """Return what a reply means that is neither success nor an answer: nothing was done."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import unescape
 
 from solocron.errors import StoreRefused, StoreUnavailable
@@ -19,6 +19,8 @@ __all__ = ["BucketObjects"]
 _LIMITS = KeyLimits(keys=1_000, bytes=4_000_000, value=1_000_000)
 _NO_LOGIN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidSecurity")
 _SKEWED = "RequestTimeTooSkewed"
+_ACTS = re.compile(r"<Expiration>\s*<(?:Days|Date)>|<Transition>|<Delete\s*/>|<SetStorageClass>|<Delete>")
+"""Actions of a lifecycle rule on current objects: the first two are Amazon's, the others Google's."""
 
 
 class BucketObjects(ServiceObjects):
@@ -87,8 +89,33 @@ class BucketObjects(ServiceObjects):
 
     def checks(self) -> Sequence[Check]:
         remedy = "run the suite on a bucket of your own, see the page on object stores"
-        found = [Check("bucket", "WARN", f"{self.address.bucket}: {self.why}", remedy)]
+        found = [Check("bucket", "WARN", f"{self.address.bucket}: {self.why}", remedy), *self._rules()]
         return [*found, *self._shared_checks(throttled="give each namespace a folder or a bucket of its own")]
+
+    def _rules(self) -> Iterator[Check]:
+        """Yield what the bucket's own rules do to commits: whether they delete or move them, and keep old versions."""
+        lifecycle, versioning = self._setting("lifecycle"), self._setting("versioning")
+        if lifecycle is None:
+            told = "cannot be seen with this access key; no rule of the bucket may delete or move objects of the folder"
+            yield Check("lifecycle", "OK", told)
+        elif harmful := _harmful(lifecycle, self.address.folder):
+            told = f"{harmful} of the bucket deletes or moves objects of the folder; without them the store is broken"
+            yield Check("lifecycle", "FAIL", told, "remove the rule, or give it another prefix")
+        else:
+            yield Check("lifecycle", "OK", "no rule of the bucket deletes or moves objects of the folder")
+        if versioning is not None and "<Status>Enabled</Status>" in versioning:
+            told = "on: a commit that is deleted stays as an old version, and is paid for"
+            yield Check(
+                "versioning", "WARN", told, "switch it off, or let a rule delete old versions (not current ones)"
+            )
+
+    def _setting(self, word: str) -> str | None:
+        """Return a setting of the bucket as XML, empty where it has none; None if it cannot be seen."""
+        path, signed = self.address.signed("GET", None, {word: ""}, {})
+        reply = self.link.read("GET", path, signed)
+        if reply.status == 200:
+            return reply.body.decode(errors="replace")
+        return "" if _code(reply) == "NoSuchLifecycleConfiguration" else None
 
     def _refusal(self, reply: HttpReply, code: str) -> Exception:
         """Return what a reply means that is neither success nor an answer: nothing was done."""
@@ -114,6 +141,19 @@ class BucketObjects(ServiceObjects):
         if reply.status == 429 or reply.status >= 500:
             return StoreUnavailable(f"{self.url} has too much to do or is away ({told}); nothing was done.")
         return StoreRefused(f"{self.url} refused a call ({told}); nothing was done.")
+
+
+def _harmful(lifecycle: str, folder: str) -> str:
+    """Return the name of a rule that deletes or moves current objects of a folder; empty if none does."""
+    for rule in re.findall(r"<Rule>(.*?)</Rule>", lifecycle, re.DOTALL):
+        idle = "<Status>Disabled</Status>" in rule or "<IsLive>false</IsLive>" in rule
+        if idle or not _ACTS.search(rule):
+            continue
+        prefixes = re.findall(r"<(?:Prefix|MatchesPrefix)>([^<]*)</", rule) or [""]
+        if any(folder.startswith(prefix) or prefix.startswith(folder) for prefix in map(unescape, prefixes)):
+            name = re.search(r"<ID>([^<]*)</ID>", rule)
+            return f"the rule {unescape(name[1])!r}" if name else "a rule"
+    return ""
 
 
 def _code(reply: HttpReply) -> str:

@@ -202,7 +202,7 @@ class Summary:
             "effects": self.effects,
             "alarms": self.alarms,
             "policies": {name: {"worlds": self.had[name], "times": self.used[name]} for name in POLICIES},
-            "invariants": {name: self.checked[name] for name in self.invariants},
+            "invariants": {name: self.checked[name] for name in dict.fromkeys((*self.invariants, *ALARMS))},
             "silent": self.silent,
             "unused": self.unused,
             "unchecked": self.unchecked,

@@ -20,6 +20,7 @@ PAGE = f"before\n{gate.BEGIN}\nold figures\n{gate.END}\nafter"
 
 ENTRIES = {
     "proof/__main__.py",
+    "proof/simulator/campaign.py",
     "proof/simulator/command.py",
     *(
         f"src/solocron/cli/{name}.py"
@@ -43,6 +44,17 @@ def summary(*worlds: dict[str, object]) -> Summary:
 
 def test_every_place_that_names_the_code_exists() -> None:
     assert [place for place in (*gate.PROVED, *gate.APART, *gate.CHAIN) if not (gate.ROOT / place).exists()] == []
+
+
+def test_checks_of_alarms_add_up_where_no_range_alone_has_enough_of_them() -> None:
+    """A range of ten worlds dropped them, so that a thousand worlds with alarms had checked none."""
+    checked = Counter({"alarms told": 3, "alarms compared": 2})
+    world = Report(options=Options(seed=1, lease=3.0, alarms=60.0), checked=checked).to_json()
+    whole = Summary()
+    for _ in range(8):
+        whole.merge(summary(world).to_json())
+    assert (whole.checked["alarms told"], whole.checked["alarms compared"]) == (24, 16)
+    assert not set(whole.unchecked) & {"alarms told", "alarms compared"}
 
 
 def test_the_parts_hold_every_world_once() -> None:

@@ -10,13 +10,51 @@ from solocron.clock import SECOND
 from solocron.doctor import fleet
 from solocron.doctor.fleet import Pace
 from solocron.model.documents.job import Pause
-from solocron.model.documents.namespace import Namespace
+from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
 from solocron.model.documents.session import Life
 from solocron.model.pools import TICKED
 from solocron.schedules import Cron, dump
 from tests.unit.doctor.kit import NOW, dead, job, levels, only, session, sight, silent
 from tests.unit.model.one_job import T0, OneJob
+
+
+def known(openness: Openness = Openness.OPEN) -> Namespace:
+    return Namespace(count=3, token="t", identity="server", openness=openness, since=NOW - 20 * SECOND)
+
+
+def test_an_open_namespace_names_its_epoch_and_one_without_a_node_yet_says_nothing() -> None:
+    found = only(fleet.namespace(sight(namespace=known()), "server"))
+    assert (found.level, found.detail) == ("OK", "open, epoch 3")
+    assert list(fleet.namespace(sight(), "server")) == []
+
+
+def test_a_store_that_went_back_is_named_with_the_nodes_that_have_yet_to_check() -> None:
+    """It used to say that the lease should be raised."""
+    checked, late = session("a", epoch=known().epoch), session("b", epoch="2.older")
+    found = only(fleet.namespace(sight(checked, late, namespace=known(Openness.CHECKING)), "server"))
+    assert found.level == "WARN"
+    assert found.detail == (
+        "being checked since 20 s: the store went back, or this is another server; nothing is claimed"
+    )
+    assert found.remedy == "wait for b to check what it remembers"
+    alone = only(fleet.namespace(sight(checked, namespace=known(Openness.CHECKING)), "server"))
+    assert alone.remedy == "start a node"
+
+
+def test_another_server_than_the_one_that_granted_claims_is_named() -> None:
+    found = only(fleet.namespace(sight(session("a", epoch=known().epoch), namespace=known()), "standby"))
+    assert (found.level, found.detail) == (
+        "WARN",
+        "this is not the server that granted the last claims; nothing is claimed",
+    )
+
+
+def test_a_loss_beyond_the_memory_of_the_nodes_is_a_failure_that_names_the_command() -> None:
+    found = only(fleet.namespace(sight(namespace=known(Openness.CLOSED)), "server"))
+    assert found.level == "FAIL"
+    assert found.detail == "closed since 20 s: the store lost more than the nodes remember, so nothing is claimed"
+    assert found.remedy == "see that the store is the right one, then run `solocron restored`"
 
 
 def test_live_nodes_are_named() -> None:

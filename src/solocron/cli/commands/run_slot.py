@@ -50,7 +50,7 @@ def execute(args: Namespace) -> int:
         handed = HandedOver(scheduler)
         drain = threading.Thread(target=stop, args=(grace,), name="solocron-drain")
         with stop_signals(drain.start) as signalled:
-            if args.run is not None:
+            if args.job is None:
                 found = run_message(scheduler, args.run, args.attempt)
                 views = [] if found is None else [found]
             else:

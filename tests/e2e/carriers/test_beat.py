@@ -146,7 +146,7 @@ def test_celery_beat_shows_a_mistake_as_one_line(tmp_path: Path) -> None:
     env = {**os.environ, "SOLOCRON_STORE": f"sqlite:///{tmp_path}/beat.db"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200, check=False)
     (line,) = done.stderr.splitlines()
-    assert "CRITICAL/MainProcess] beat entry 'lamps': <solar: sunset" in line
+    assert "CRITICAL/MainProcess] beat entry 'lamps': 'sunset' is solar" in line
     assert done.returncode == 1
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from solocron.cli import output
-from solocron.events import Event
-from solocron.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from solocron.events import Event
+    from solocron.scheduler import Scheduler
 
 __all__ = ["HandedOver"]
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.author import check_author
+from solocron.client.instants import check_instant
 from solocron.client.job_documents import JobDocuments
 from solocron.client.refusals import error_of
 from solocron.client.run_lookup import RunLookup
@@ -133,8 +134,8 @@ class Commands:
         if payload is not None:
             payload = check_payload(payload, whose=f"a trigger of {job}")
         check_key(key)
-        if at is not None and at.utcoffset() is None:
-            raise InvalidError(f"at={at!r} has no time zone; nothing was triggered. Pass an aware datetime.")
+        if at is not None:
+            check_instant("at", at, undone="nothing was triggered")
         return payload, None if at is None else to_us(at)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
@@ -174,8 +175,8 @@ class Commands:
     ) -> JobView:
         """Start nothing more of this job by schedule, until it is resumed or until an instant."""
         check_author(by, note, undone="nothing was paused")
-        if until is not None and until.utcoffset() is None:
-            raise InvalidError(f"until={until!r} has no time zone; nothing was paused. Pass an aware datetime.")
+        if until is not None:
+            check_instant("until", until, undone="nothing was paused")
         end = None if until is None else to_us(until)
         if end is not None and end <= self._store.clock():
             raise InvalidError(f"until={until} is in the past; nothing was paused.")

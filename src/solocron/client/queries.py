@@ -8,13 +8,13 @@ from datetime import datetime
 from solocron.calendars.views import CalendarView
 from solocron.calendars.views import view as calendar_view
 from solocron.client.census import Census
+from solocron.client.instants import check_instant
 from solocron.client.job_documents import JobDocuments
 from solocron.client.job_listing import JobListing, WantedJobs
 from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import RunListing, WantedRuns
 from solocron.client.run_lookup import RunLookup
 from solocron.clock import to_us
-from solocron.errors import InvalidError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
@@ -94,8 +94,8 @@ class Queries:
         With `ended`, those whose end is on record follow, the latest first: a session is kept as long as records are.
         With `since`, only those of them that ended then or later.
         """
-        if since is not None and since.utcoffset() is None:
-            raise InvalidError(f"since={since!r} has no time zone; nothing was read. Pass an aware datetime.")
+        if since is not None:
+            check_instant("since", since, undone="nothing was read")
         first = to_us(since) if since is not None else 0 if ended else None
         now, sessions = self._store.clock(), sessions_since(self._store, first)
         views = sorted(

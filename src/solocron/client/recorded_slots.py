@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from solocron.client.instants import check_instant
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError, NotFoundError
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
@@ -48,8 +49,7 @@ def records_since(store: Store, job: str, since: int, statuses: frozenset[str] =
 
 def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
     """Return a recorded slot and the reading in its key; raise if the slot is not on record."""
-    if slot.utcoffset() is None:
-        raise InvalidError(f"slot={slot!r} has no time zone; nothing was asked for. Pass an aware datetime.")
+    check_instant("slot", slot, undone="nothing was asked for")
     at = to_us(slot)
     run = run_id(job.name, job.incarnation, Origin.SCHEDULE, at)
     begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
@@ -80,8 +80,7 @@ def _reading(key: str) -> str:
 
 def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str]]:
     """Return the slots whose latest record since then is a failure, oldest first; a later success clears a slot."""
-    if since.utcoffset() is None:
-        raise InvalidError(f"failed_since={since!r} has no time zone; nothing was asked for. Pass an aware datetime.")
+    check_instant("failed_since", since, undone="nothing was asked for")
     last: dict[str, Record] = {}
     for record in records_since(store, job.name, to_us(since)):
         if record.origin is not Origin.TRIGGER and record.count == 1:
@@ -114,8 +113,7 @@ def check_range(
 ) -> tuple[int, int, int | None]:
     """Check a range of the past and a rate; return them in microseconds."""
     for name, moment in (("start", start), ("end", end)):
-        if moment.utcoffset() is None:
-            raise InvalidError(f"{name}={moment!r} has no time zone; nothing was asked for. Pass an aware datetime.")
+        check_instant(name, moment, undone="nothing was asked for")
     if end <= start:
         raise InvalidError(f"end={end} is not after start={start}; nothing was asked for.")
     if to_us(end) > now:

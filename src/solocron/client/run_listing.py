@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from solocron.client.instants import check_instant
 from solocron.client.job_documents import JobDocuments
 from solocron.client.run_lookup import RunLookup, offered_views, running_views
 from solocron.clock import from_us, iso, to_us
@@ -71,8 +72,8 @@ class WantedRuns:
                     hint = did_you_mean(one, known, f"choose from {', '.join(known)}.")
                     raise InvalidError(f"{what} {one!r:.40} is not known; {hint}")
         for name, moment in (("since", self.since), ("until", self.until)):
-            if moment is not None and moment.utcoffset() is None:
-                raise InvalidError(f"{name}={moment!r} has no time zone; nothing was read. Pass an aware datetime.")
+            if moment is not None:
+                check_instant(name, moment, undone="nothing was read")
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidError(f"no run can be both since {_utc(self.since)} and before {_utc(self.until)}.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from solocron.author import check_author
+from solocron.client.instants import check_instant
 from solocron.client.job_documents import JobDocuments
 from solocron.client.patterns import why_unmatchable
 from solocron.clock import to_us
@@ -52,8 +53,8 @@ class ScopedPauses:
         if why is not None:
             raise InvalidError(f"no name can match {match!r:.60}: {why}; {undone}.")
         check_author(by, note, undone=undone)
-        if until is not None and until.utcoffset() is None:
-            raise InvalidError(f"until={until!r} has no time zone; nothing was paused. Pass an aware datetime.")
+        if until is not None:
+            check_instant("until", until, undone=undone)
         end = None if until is None else to_us(until)
         if end is not None and end <= self._store.clock():
             raise InvalidError(f"until={until} is in the past; nothing was paused.")

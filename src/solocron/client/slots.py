@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from solocron.client.instants import check_instant
 from solocron.client.job_documents import JobDocuments
 from solocron.client.recorded_slots import records_since
 from solocron.clock import SECOND, from_us, to_us
@@ -59,8 +60,7 @@ class Slots:
     def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:
         """Return every slot from `start` on and before `end`, at most 2,000, with what became of it."""
         for name, moment in (("start", start), ("end", end)):
-            if moment.utcoffset() is None:
-                raise InvalidError(f"{name}={moment!r} has no time zone; nothing was read. Pass an aware datetime.")
+            check_instant(name, moment, undone="nothing was read")
         doc = self._documents.get(job)
         return self.of(doc, to_us(start), to_us(end), most=SLOTS)
 
@@ -105,8 +105,7 @@ class Slots:
 
         Reads the log of each job. A schedule with too many slots, or one that only code knows, is left out and named.
         """
-        if since.utcoffset() is None:
-            raise InvalidError(f"since={since!r} has no time zone; nothing was read. Pass an aware datetime.")
+        check_instant("since", since, undone="nothing was read")
         now, counts, missing = self._store.clock(), Counter[str](), list[tuple[str, datetime]]()
         jobs = [one for one in self._documents.all() if not one.removed] if job is None else [self._documents.get(job)]
         left_out: dict[str, str] = {}

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from solocron.client.columns import Columns
+from solocron.client.instants import check_instant
 from solocron.client.job_documents import JobDocuments
 from solocron.client.run_lookup import offered_views, running_views
 from solocron.clock import SECOND, from_us, to_us
@@ -50,8 +51,7 @@ class Timeline:
         Older ones are counted. Past the present there are the slots to come.
         """
         for name, moment in (("start", start), ("end", end)):
-            if moment.utcoffset() is None:
-                raise InvalidError(f"{name}={moment!r} has no time zone; nothing was read. Pass an aware datetime.")
+            check_instant(name, moment, undone="nothing was read")
         if end <= start or end - start > _LONGEST:
             raise InvalidError(f"the span from {start} to {end} is not one of up to 7 days; nothing was read.")
         if lanes not in ("node", "job"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from solocron.client.instants import check_instant
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.slots import Slots
 from solocron.clock import SECOND, from_us, iso, to_us
@@ -39,8 +40,7 @@ class Why:
     def why(self, job: str, at: datetime | None = None) -> WhyView:
         """Explain the slot at an instant (None: now), or the last one before it."""
         at = from_us(self._store.clock()) if at is None else at
-        if at.utcoffset() is None:
-            raise InvalidError(f"at={at!r} has no time zone; nothing was read. Pass an aware datetime.")
+        check_instant("at", at, undone="nothing was read")
         doc = self._documents.get(job)
         timetable = self._documents.resolve(doc.definition.schedule)
         if not timetable.known:

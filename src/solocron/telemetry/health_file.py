@@ -30,6 +30,8 @@ log = logging.getLogger("solocron")
 VARIABLE = "SOLOCRON_HEALTH_DIR"
 _OLD = 86_400.0
 """Seconds after which a file is removed although its process cannot be looked for, because it is of another host."""
+_ENDED = ("Z", "X")
+"""States of a process whose parent has not asked for its end yet."""
 _SIZE = 64 * 1024
 """Bytes of a file that are read at most; a node writes less than a kilobyte."""
 
@@ -58,7 +60,8 @@ class HealthFile:
         self._folder = folder
         self._path = folder / f"{namespace}.{node}.{pid}.json"
         self._draft = folder / f".{namespace}.{node}.{pid}.draft"
-        self._started = _process_start(pid)
+        found = _process_stat(pid)
+        self._started = None if found is None else found.start
         self._failed = False
 
     @classmethod
@@ -152,15 +155,17 @@ class _File:
     """Seconds since it was written, by the wall clock."""
 
     def is_gone(self) -> bool:
-        """Return whether its process has ended; another one may have the same number since."""
+        """Return whether its process has ended, perhaps unnoticed by its parent; its number may be another's by now."""
         try:
             os.kill(self.view.pid, 0)
         except ProcessLookupError:
             return True
         except PermissionError:
             pass
-        start = _process_start(self.view.pid)
-        return start is not None and self.process_start is not None and start != self.process_start
+        found = _process_stat(self.view.pid)
+        if found is None:
+            return False
+        return found.state in _ENDED or (self.process_start is not None and found.start != self.process_start)
 
 
 def _files(folder: Path) -> Iterator[_File]:
@@ -179,10 +184,19 @@ def _files(folder: Path) -> Iterator[_File]:
             continue
 
 
-def _process_start(pid: int) -> int | None:
-    """Return when a process started, in ticks since boot; None where the system does not say (macOS)."""
+@dataclass(frozen=True, slots=True)
+class _ProcessStat:
+    state: str
+    start: int
+    """When it started, in ticks since boot."""
+
+
+def _process_stat(pid: int) -> _ProcessStat | None:
+    """Return what the system says of a process; None where it does not say (macOS)."""
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        # The name of the program, in parentheses, may hold anything.
+        found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return _ProcessStat(state=found[0], start=int(found[19]))
     except (OSError, ValueError, IndexError):
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal, TypedDict, Unpack
 
+from solocron.client.instants import check_instant
 from solocron.clock import to_us
 from solocron.dispatch.contract import Stop
 from solocron.effects.locks.lock import LockPlace
@@ -75,8 +76,8 @@ def _arguments(job: str, facts: RunFacts) -> dict[str, Any]:
     slot, payload, stop = facts.get("slot", datetime.now(UTC)), facts.get("payload"), facts.get("stop")
     attempt, fence, shard = facts.get("attempt", 1), facts.get("fence", 1), facts.get("shard")
     for what, moment in (("slot", slot), ("deadline", facts.get("deadline"))):
-        if moment is not None and moment.utcoffset() is None:
-            raise InvalidError(f"{what}={moment!r} has no time zone; pass an aware datetime. {_NONE}")
+        if moment is not None:
+            check_instant(what, moment, undone="no run was made")
     for what, number in (("attempt", attempt), ("fence", fence)):
         if not whole(number) or number < 1:
             raise InvalidError(f"{what}={number!r}: give a whole number from 1 up. {_NONE}")

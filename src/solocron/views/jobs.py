@@ -199,7 +199,7 @@ class JobView:
             pauses=tuple(ScopedPauseView.of(one) for one in pauses if one.stands(now) and one.scope.covers(job)),
             running=tuple(HoldView.of_hold(job, hold, sessions.get(hold.session), now=now) for hold in job.active),
             waiting=job.waiting,
-            waits=waits_of(job, now=now),
+            waits=waits_of(job, pauses=pauses, now=now),
             failures=job.failures,
             last_status=None if last is None else str(last.status),
             last_slot=None if last is None else from_us(last.slot).astimezone(info),

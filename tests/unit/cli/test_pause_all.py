@@ -142,7 +142,11 @@ def test_what_is_requested_meanwhile_is_said_to_wait(cli: Cli, shop: Shop) -> No
         answer = cli("trigger", "invoices", "--store", shop.url)
         said = "what is requested of invoices waits while a pause stands (all jobs by kim: audit); lift: "
         assert answer.err == f"{said}solocron resume --all\n"
-        assert cli("show", answer.out.strip(), "--store", shop.url).err == answer.err
+        shown = cli("show", answer.out.strip(), "--store", shop.url)
+        assert shown.err == answer.err
+        assert ["waits", "for", "the", "pause", "of", "all", "jobs"] in [
+            line.split()[:7] for line in shown.out.splitlines()
+        ]
         cli("resume", "--all", "--store", shop.url)
         assert cli("trigger", "invoices", "--store", shop.url).err == ""
 

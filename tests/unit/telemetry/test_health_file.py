@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -96,6 +98,16 @@ def test_a_process_of_the_same_number_that_started_later_is_another_one(folder: 
     assert found.why == ("its process is gone",)
     file_of(replace(WELL, node="next"))
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system cannot look at a child without ending it")
+def test_a_process_that_ended_unnoticed_by_its_parent_is_gone(folder: Path) -> None:
+    """In a container the first process is often one that never asks for the end of its children."""
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        file_of(replace(WELL, pid=child.pid)).write(replace(WELL, pid=child.pid))
+        (found,) = read_health(folder)
+        assert found.why == ("its process is gone",)
 
 
 def test_files_of_other_hosts_are_neither_judged_nor_removed_while_they_are_written(folder: Path) -> None:

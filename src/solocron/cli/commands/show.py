@@ -18,6 +18,7 @@ from solocron.clock import from_us
 
 if TYPE_CHECKING:
     from solocron.effects.steps import StepView
+    from solocron.views import JobView
 
 __all__ = ["add_arguments", "execute"]
 
@@ -54,8 +55,10 @@ def _run(args: Namespace, id: str) -> int:
         steps = steps_of(client.store, id)
         if args.json:
             return output.dump(to_json(run) | {"attempts": to_json(attempts), "steps": to_json(steps)})
-        output.pairs(describe_run(run, now=from_us(client.store.clock())))
-        if run.status == WAITING and (kept := held_back(client.get_job(run.job))):
+        job = client.get_job(run.job) if run.status == WAITING else None
+        rows = describe_run(run, now=from_us(client.store.clock()))
+        output.pairs(rows if job is None else [*rows, *_waits_for(job, id)])
+        if job is not None and (kept := held_back(job)):
             output.note(kept)
         if len(attempts) > 1 or (attempts and attempts[-1].attempt != run.attempt):
             print()
@@ -64,6 +67,11 @@ def _run(args: Namespace, id: str) -> int:
             print()
             output.table(["STEP", "FINISHED (UTC)", "RESULT"], [_step_row(step) for step in steps])
     return OK
+
+
+def _waits_for(job: JobView, run: str) -> list[tuple[str, str]]:
+    """Return what keeps a run that waits; nothing if it began meanwhile, or is far back in the queue."""
+    return [("waits for", one.why) for one in job.waits if one.run == run]
 
 
 def _step_row(step: StepView) -> Sequence[str]:

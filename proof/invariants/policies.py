@@ -55,7 +55,7 @@ def i10_catch_up_rate(checker: Checker, commit: Commit) -> None:
 
 
 def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
-    """Slots that a backfill owes are started or on record, one by one; none is lost, none invented."""
+    """Slots that wait in a backfill are started or on record, one by one; none is lost, none invented."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.waiting_ranges is after.waiting_ranges:
         return
@@ -72,8 +72,8 @@ def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
     if _past(before) + asked != _past(after) + recorded + started:
         raise Violation(
             "I5",
-            f"{commit.name}: a backfill waiting {_past(before)} and {asked} more were asked for, and then it owes "
-            f"{_past(after)}, {recorded} are recorded and {started} started",
+            f"{commit.name}: {_past(before)} slots waited in a backfill, {asked} more were asked for, and then "
+            f"{_past(after)} wait, {recorded} are recorded and {started} started",
         )
 
 

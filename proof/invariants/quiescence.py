@@ -48,7 +48,7 @@ def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
     for job in database.jobs.values():
         oldest = checker.world.waits_since(job)
         if oldest is not None and oldest < long_ago:
-            raise Violation("I5", f"{job.name} owes a run since {iso(oldest)}")
+            raise Violation("I5", f"{job.name} has a run that waits since {iso(oldest)}")
 
 
 def i5_every_slot_is_accounted_for(checker: Checker, _: float) -> None:

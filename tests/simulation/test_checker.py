@@ -134,7 +134,7 @@ def test_a_queue_that_does_not_get_shorter_is_left_lying(monkeypatch: pytest.Mon
     monkeypatch.setattr(Broker, "_deliver", unless_calm)
     report = simulate(overrun(monkeypatch))
     assert report.violation is not None
-    assert report.violation.startswith("I5: job-1 owes a run since")
+    assert report.violation.startswith("I5: job-1 has a run that waits since")
 
 
 @pytest.mark.parametrize(("lives", "promised"), [(True, True), (False, False)])

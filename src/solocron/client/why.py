@@ -187,7 +187,7 @@ def _verdict(job: Job, view: SlotView, sessions: list[Session]) -> str:
         case "to come":
             return f"The slot {slot} of {name} is to come."
         case "not defined":
-            return f"{name} was not there with its present schedule at {slot}, so it owes nothing for it."
+            return f"{name} was not there with its present schedule at {slot}, so the slot is none of its own."
         case "unaccounted":
             keep = max((one.keep or 0 for one in sessions), default=0)
             days = f"{keep / SECOND / 86_400:g} days" if keep else "a time that no node tells"

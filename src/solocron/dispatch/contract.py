@@ -70,7 +70,7 @@ class Away:
 
 @dataclass(frozen=True, slots=True)
 class LoopBlock:
-    """A stretch of time in which an event loop did not respond."""
+    """A span of time in which an event loop did not respond."""
 
     since: float
     """Boot time at which it was asked."""

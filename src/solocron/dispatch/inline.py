@@ -24,8 +24,8 @@ class Inline:
     def __init__(self) -> None:
         self._waiting: deque[_WaitingCall] = deque()
         self._loop: Any = None
-        self.functions: Dispatcher = _Door(self._waiting, on_loop=False)
-        self.coroutines: Dispatcher = _Door(self._waiting, on_loop=True)
+        self.functions: Dispatcher = _ToTheCaller(self._waiting, on_loop=False)
+        self.coroutines: Dispatcher = _ToTheCaller(self._waiting, on_loop=True)
 
     def carry_out(self) -> bool:
         """Carry out every call that waits, on this thread; return whether there was one.
@@ -86,7 +86,7 @@ class _WaitingCall:
         self.cancel()
 
 
-class _Door:
+class _ToTheCaller:
     """One kind of call on its way to the caller's thread."""
 
     def __init__(self, waiting: deque[_WaitingCall], *, on_loop: bool) -> None:

@@ -42,7 +42,7 @@ class _Place(NamedTuple):
     here: Here
 
 
-class _Door:
+class _ToThePlace:
     """Takes each call to the place of the caller that has its message."""
 
     def __init__(self, kind: str, places: dict[str, _Place]) -> None:
@@ -173,7 +173,7 @@ class Guest:
         node = None
         try:
             self._prepare()
-            node = self._make({kind: _Door(kind, self._places) for kind in ("thread", "loop", "process")})
+            node = self._make({kind: _ToThePlace(kind, self._places) for kind in ("thread", "loop", "process")})
             node.start(ticking=True)
         except BaseException:
             if node is not None:

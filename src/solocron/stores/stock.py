@@ -8,8 +8,8 @@ lend them to each other, because a renewal takes milliseconds.
 What has lain idle for a minute is closed when the next call ends, except the last one and, for renewals, one, or two
 where there are several stores. The last store that leaves closes everything.
 
-A fork gets a stock of its own; the parent's connections are neither used nor closed in the child, because closing would
-say goodbye in the parent's name.
+A fork gets a stock of its own; the parent's connections are neither used nor closed in the child, because to close one
+would end it for the parent.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def test_slots_to_come_and_from_before_the_job_was_there(stage: Stage) -> None:
     ahead = stage.client.why("work", stage.clock.now + timedelta(hours=5))
     assert (ahead.status, "is to come" in ahead.verdict) == ("to come", True)
     before = stage.client.why("work", stage.clock.now - timedelta(hours=5))
-    assert (before.status, "owes nothing" in before.verdict) == ("not defined", True)
+    assert (before.status, "none of its own" in before.verdict) == ("not defined", True)
     assert "the job was first registered, after the slot" in facts(before)
 
 

@@ -83,7 +83,7 @@ def test_a_queue_is_a_backlog_whether_or_not_its_job_is_busy(busy: bool) -> None
     """Else the world is judged as soon as one look happens to find the job busy, with its queue half worked off."""
     world = queue(busy=busy)
     assert world.backlog() == 5
-    with pytest.raises(Violation, match="I5: j owes a run"):
+    with pytest.raises(Violation, match="I5: j has a run that waits"):
         i5_nothing_is_left_lying(world.checker, 4 * LEASE + 1)
 
 

@@ -12,6 +12,7 @@ from solocron.client.restore import Restore
 from solocron.effects.locks import writing
 from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
+from solocron.engine.attempts import _RecentlyDone
 from solocron.engine.housekeeping import Housekeeping
 from solocron.engine.memory import Memory
 from solocron.engine.namespace_gate import NamespaceGate
@@ -302,6 +303,16 @@ def _g28(bites: Bites) -> Patches:
     return [(Memory, "wrote", believed)]
 
 
+def _g29(bites: Bites) -> Patches:
+    real = _RecentlyDone.knows
+
+    def always(self: _RecentlyDone, key: tuple[str, int], now: float) -> bool:
+        bites(key in self._ends and not real(self, key, now))
+        return key in self._ends
+
+    return [(_RecentlyDone, "knows", always)]
+
+
 FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
@@ -353,5 +364,7 @@ MUTANTS = [
                  by="I14")),
     Mutant("G-28", "the reply to a step that comes after the check is believed", "I17", _g28,
            Check(going_back.test_a_step_whose_reply_comes_after_the_check_is_saved_again, by="I17")),
+    Mutant("G-29", "an attempt that ended here is known until another one ends", "I14", _g29,
+           Check(going_back.test_a_quiet_node_ends_a_hold_that_came_back_within_a_lease_and_a_beat, by="I14")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

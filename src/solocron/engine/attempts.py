@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from solocron.dispatch.contract import Interrupt, Stop
@@ -108,23 +109,24 @@ class _CallsUnderWay:
 
 
 class _RecentlyDone:
-    """Claims whose end is in the store, each for a lease at least, in two heaps."""
+    """Claims whose end is in the store, each for a lease: a read that began before that still shows them as held."""
 
     def __init__(self, lease: float) -> None:
         self._lease = lease
-        self._present: set[Key] = set()
-        self._former: set[Key] = set()
-        self._since = 0.0
+        self._ends: dict[Key, float] = {}
+        """Boot time of each, the earliest first."""
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._present or key in self._former
+    def knows(self, key: Key, now: float) -> bool:
+        ended = self._ends.get(key)
+        return ended is not None and now - ended <= self._lease
 
-    def grow_older(self, now: float) -> None:
-        if now - self._since > self._lease:
-            self._present, self._former, self._since = set(), self._present, now
+    def add(self, key: Key, now: float) -> None:
+        self._ends[key] = now
 
-    def add(self, key: Key) -> None:
-        self._present.add(key)
+    def forget_old(self, now: float) -> None:
+        over = list(takewhile(lambda key: not self.knows(key, now), self._ends))
+        for key in over:
+            del self._ends[key]
 
 
 class Attempts:
@@ -225,7 +227,7 @@ class Attempts:
         key = (hold.run, hold.fence)
         with self._mutex:
             now = self._boot()
-            if not self.lease.trust.holds(session, now) or self._knows(key):
+            if not self.lease.trust.holds(session, now) or self._knows(key, now):
                 return None
             running = Running(job.name, hold, job.definition, session, now, key)
             self._running[key] = running
@@ -235,26 +237,26 @@ class Attempts:
     def unknown(self, holds: Iterable[tuple[Job, Hold]]) -> list[tuple[Job, Hold]]:
         """Return the holds of our session that are not in the table and that no call under way can still explain."""
         with self._mutex:
-            found = []
+            found, now = [], self._boot()
             for job, hold in holds:
                 key = (hold.run, hold.fence)
-                if not self._knows(key) and self._calls.cannot_explain(key):
+                if not self._knows(key, now) and self._calls.cannot_explain(key):
                     found.append((job, hold))
             return found
 
     def knows(self, key: Key) -> bool:
         """Return whether a claim is under way here, or was until lately."""
         with self._mutex:
-            return self._knows(key)
+            return self._knows(key, self._boot())
 
     def has(self, key: Key) -> bool:
         """Return whether a claim is under way here: its body has not ended, or its end is not in the store yet."""
         with self._mutex:
             return key in self._running
 
-    def _knows(self, key: Key) -> bool:
+    def _knows(self, key: Key, now: float) -> bool:
         """Return whether a claim is under way here, or was until lately."""
-        return key in self._running or key in self._done
+        return key in self._running or self._done.knows(key, now)
 
     def vanished(self, held: set[tuple[str, int]], asked: float) -> list[Running]:
         """Return the bodies whose hold is gone from the store although it was acknowledged before the read."""
@@ -335,10 +337,11 @@ class Attempts:
     def done(self, some: Iterable[Running]) -> None:
         """Take out claims whose ends are in the store, or will never be."""
         with self._mutex:
-            self._done.grow_older(self._boot())
+            now = self._boot()
+            self._done.forget_old(now)
             for running in some:
                 if self._running.pop(running.key, None) is not None:
-                    self._done.add(running.key)
+                    self._done.add(running.key, now)
             self._notify_ended()
 
     def _notify_ended(self) -> None:

@@ -107,6 +107,26 @@ def test_a_living_node_does_not_adopt_its_own_old_claim(busy: bool) -> None:
     assert [(run.attempt, run.status) for run in cluster.runs("slow")] == [(1, "succeeded")]
 
 
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
+def test_a_quiet_node_ends_a_hold_that_came_back_within_a_lease_and_a_beat() -> None:
+    """The node has ended nothing since, so that nothing made it forget that the attempt had only just ended here."""
+
+    @every("1h", name="slow")
+    def slow(run: Run) -> None:
+        cluster.sleep("4s")
+
+    cluster = living(slow, nodes=1)
+    cluster.run("1h")
+    cluster.run("45s")
+    assert not cluster.job("slow").active
+    cluster.fleet.database.go_back(43, failover=False)
+    assert cluster.job("slow").active
+    cluster.run(f"{LEASE + BEAT + 1}s")
+    assert not cluster.job("slow").active
+    assert [(run.attempt, run.status) for run in cluster.runs("slow")] == [(1, "lost")]
+    assert twice(cluster) == []
+
+
 @pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
 def test_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> None:
     @every("10s", name="job")

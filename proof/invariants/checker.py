@@ -71,7 +71,8 @@ class Checker:
     """The store's time at which each claim was committed."""
     latest: int = 0
     """The latest time that the store's clock has shown."""
-    started: set[tuple[str, int]] = field(default_factory=set)
+    started: dict[tuple[str, int], str] = field(default_factory=dict)
+    """The session under which each claim started last, by run and fence."""
     given_up: set[str] = field(default_factory=set)
     """Sessions that their own nodes have ended before their leases were over."""
     paced: dict[str, int] = field(default_factory=dict)
@@ -156,7 +157,7 @@ class Checker:
         if line.what.startswith("answered "):
             self.answered[(line.run, line.fence)] = line.what.removeprefix("answered ")
         if line.what == "start":
-            self.started.add((line.run, line.fence))
+            self.started[line.run, line.fence] = self.granted[line.run, line.fence].session
             self.starts[line.run] += 1
 
     def pruned(self, record: Record, before: int) -> None:

@@ -12,7 +12,10 @@ __all__ = ["LINES"]
 
 
 def i7_fail_closed(checker: Checker, line: Line) -> None:
-    """Nothing starts without a claim that the store has granted; no claim starts twice."""
+    """Nothing starts without a claim that the store has granted; no claim starts twice.
+
+    A store that went back may grant a fence again, to another session; whether it may is for I22 to say.
+    """
     if line.what != "start":
         return
     hold = checker.granted.get((line.run, line.fence))
@@ -20,7 +23,7 @@ def i7_fail_closed(checker: Checker, line: Line) -> None:
         raise Violation("I7", f"{line.run} fence {line.fence} started on {line.process.name} without a claim")
     if hold.node != line.process.name:
         raise Violation("I7", f"{line.run} started on {line.process.name}, but {hold.node} had claimed it")
-    if (line.run, line.fence) in checker.started:
+    if checker.started.get((line.run, line.fence)) == hold.session:
         raise Violation("I7", f"{line.run} fence {line.fence} started twice")
 
 

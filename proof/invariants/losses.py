@@ -16,6 +16,7 @@ from proof.workloads.ledger import Line
 from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.model.documents import namespace as model
+from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, Openness
 from solocron.model.documents.session import Life, Session
 from solocron.scheduler.hooks import core_of
@@ -66,6 +67,8 @@ class GoingBack:
         """Times at which a session of each process was buried."""
         self._claimed: dict[tuple[str, int], float] = {}
         """Time at which each claim was granted first."""
+        self._requested: dict[str, float] = {}
+        """Time at which each run was last requested by a process that is no node."""
         self._openings: list[float] = []
         self._closings: list[float] = []
         self._operator = False
@@ -142,6 +145,9 @@ class GoingBack:
             return True
         if not all(loss.failover or (loss.all_noticed and self._is_met(loss, second.at)) for loss in losses):
             return False
+        asked = self._requested.get(second.run.partition("#")[0], 0.0)
+        if any(losses[0].at <= at <= asked for at in self._closings):
+            return False  # requested again when no node remembered any more that it had been carried out
         if all(self._reaches(first.line.process, loss.at, second.at) for loss in losses):
             return True
         return self._world.most_attempts(second.job) == 1 and all(first.session in loss.live for loss in losses)
@@ -192,6 +198,12 @@ class GoingBack:
         elif commit.kind is Kind.JOB:
             for hold in new_holds(commit):
                 self._claimed.setdefault((hold.run, hold.fence), commit.at)
+            if commit.client == "client" and isinstance(commit.after, Job):
+                waited = () if not isinstance(commit.before, Job) else commit.before.waiting_runs
+                known = {one.run for one in waited}
+                self._requested |= {
+                    one.run.partition("#")[0]: commit.at for one in commit.after.waiting_runs if one.run not in known
+                }
         elif commit.kind is Kind.NAMESPACE:
             before, after = model.read(commit.before), model.read(commit.after)
             if after is not None and after.openness is Openness.CLOSED:

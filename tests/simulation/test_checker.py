@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from proof.invariants.checker import Violation
+from proof.invariants.ledger import i7_fail_closed
 from proof.invariants.losses import GoingBack, Loss
 from proof.invariants.policies import i5_no_backfill_vanishes
 from proof.invariants.quiescence import i5_nothing_is_left_lying
@@ -150,8 +152,34 @@ def test_of_a_fleet_that_was_restarted_nothing_is_promised(lives: bool, promised
         losses._reached["n0"] = [9.0]
     dead = SimpleNamespace(name="n1", alive=False)
     first = SimpleNamespace(line=SimpleNamespace(run="j@1", fence=1, at=4.0, process=dead), session="s")
-    second = SimpleNamespace(at=13.0, job="j")
+    second = SimpleNamespace(run="j@1", at=13.0, job="j")
     assert losses._is_promised(first, second) is promised  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("asked", "promised"), [(9.5, True), (11.5, False)], ids=["before", "after"])
+def test_a_request_that_is_sent_again_after_the_closing_may_run_again(asked: float, promised: bool) -> None:
+    """Nobody remembers any more that the run was carried out; `solocron restored` cannot know of a later request."""
+    alive = SimpleNamespace(alive=True, name="n0")
+    losses = GoingBack(SimpleNamespace(options=Options(seed=1)))  # type: ignore[arg-type]
+    losses.losses.append(Loss(8.0, 5.0, False, frozenset({"s"}), True, frozenset({"n0"})))
+    losses._reached["n0"] = [9.0]
+    losses._closings.append(10.0)
+    losses._openings.append(11.0)
+    losses._requested["run"] = asked
+    first = SimpleNamespace(line=SimpleNamespace(run="run", fence=1, at=7.0, process=alive), session="s")
+    second = SimpleNamespace(run="run#0", job="job", at=12.0)
+    assert losses._is_promised(first, second) is promised  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("session", "twice"), [("s", True), ("t", False)], ids=["same", "another"])
+def test_a_fence_that_was_granted_again_to_another_session_is_not_judged_here(session: str, twice: bool) -> None:
+    node = SimpleNamespace(name="n0")
+    checker = SimpleNamespace(
+        granted={("run", 1): SimpleNamespace(node="n0", session=session)}, started={("run", 1): "s"}
+    )
+    line = SimpleNamespace(what="start", run="run", fence=1, process=node)
+    with pytest.raises(Violation) if twice else nullcontext():
+        i7_fail_closed(checker, line)  # type: ignore[arg-type]
 
 
 def saved(*, went_back: bool, acknowledged: bool) -> Effects:

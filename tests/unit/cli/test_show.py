@@ -94,6 +94,20 @@ def test_a_result_is_shown_as_json(cli: Cli, shop: Shop) -> None:
     assert 'result    {"sent": 3}' in cli("show", run, "--store", shop.url).lines
 
 
+def test_the_shards_of_a_job_are_listed_as_trigger_takes_them(cli: Cli, tmp_path: Path) -> None:
+    """A shard that does not exist is refused with this command."""
+    url = f"sqlite:///{tmp_path}/sharded.db"
+    scheduler = Scheduler(url)
+    scheduler.every("1000d", name="named", shards=("eu", "us"))(lambda: None)
+    scheduler.every("1000d", name="numbered", shards=8)(lambda: None)
+    scheduler.tick()
+    scheduler.stop()
+    assert "shards    eu, us" in cli("show", "named", "--store", url).lines
+    assert "shards    0 to 7" in cli("show", "numbered", "--store", url).lines
+    refused = cli("trigger", "named", "--shard", "asia", "--store", url)
+    assert "`solocron show named` lists them" in refused.err
+
+
 def test_a_job_is_shown_with_all_that_pauses_it(cli: Cli, shop: Shop) -> None:
     cli("pause", "--all", "--by", "kim", "--note", "moving", "--store", shop.url)
     cli("pause", "--match", "inv*", "--by", "lee", "--store", shop.url)

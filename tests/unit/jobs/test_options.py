@@ -53,8 +53,9 @@ def test_a_misspelt_option_is_refused_with_the_right_name() -> None:
 )
 def test_an_option_of_another_scheduler_is_refused_with_its_name_here(given: str, meant: str) -> None:
     """By its letters alone `retry` led to `on_retry`, and `timezone` to `timeout`."""
+    options: Any = {given: 3}
     with pytest.raises(InvalidError, match=f"a job has no option {given!r}; did you mean {meant!r}\\?"):
-        cron("@daily", **{given: 3})
+        cron("@daily", **options)
 
 
 def test_every_other_name_of_an_option_leads_to_one() -> None:

@@ -47,8 +47,11 @@ def _hint(client: Client, args: Namespace) -> str:
     """Return the nearest name, if the command was given a job that does not exist."""
     from solocron.model.change import Kind
 
-    given, names = getattr(args, "job", None) or getattr(args, "what", None), client.store.names(Kind.JOB, limit=_NAMES)
-    if given is None or given in names:
+    given = getattr(args, "job", None) or getattr(args, "what", None)
+    if given is None or "@" in given:  # what is not there is something else, or a run
+        return ""
+    names = client.store.names(Kind.JOB, limit=_NAMES)
+    if given in names:
         return ""
     hint = did_you_mean(given, names, "`solocron jobs` lists them.")
     return f" {hint[0].upper()}{hint[1:]}"

@@ -13,6 +13,7 @@ from solocron.cli.scopes import circumstances
 from solocron.model.documents.run import Status
 
 if TYPE_CHECKING:
+    from solocron.model.documents.run import Shards
     from solocron.views import JobView, NodeView, RunView
 
 __all__ = ["describe_job", "describe_run", "job_state", "nodes_table", "runs_table", "runs_table_in_pages"]
@@ -83,6 +84,7 @@ def describe_job(job: JobView) -> list[tuple[str, str]]:
         ("failures", f"{job.failures} in a row" if job.failures else ""),
         ("waiting", str(job.waiting) if job.waiting else ""),
         ("pool", job.pool),
+        ("shards", _shards(job.shards)),
         ("handler", job.handler),
         ("place", job.place or ""),
         ("owner", job.owner or ""),
@@ -129,6 +131,13 @@ def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str
         ("output", (run.output or "").rstrip()),
     ]
     return [(label, value) for label, value in rows if value]
+
+
+def _shards(shards: Shards | None) -> str:
+    """Return the shards as `trigger --shard` takes them."""
+    if shards is None:
+        return ""
+    return f"0 to {shards - 1}" if isinstance(shards, int) else ", ".join(shards)
 
 
 def _stuck(run: RunView) -> str:

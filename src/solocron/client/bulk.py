@@ -14,7 +14,7 @@ from functools import partial
 from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.proposals import Proposals
-from solocron.errors import ConflictError, InvalidError, StoreError
+from solocron.errors import ConflictError, InvalidError, NotFoundError, StoreError
 from solocron.jobs.checks import check_name, check_names
 from solocron.jobs.job_spec import JobSpec
 from solocron.model.change import Absent, Change, Kind
@@ -140,7 +140,7 @@ class BulkDefinitions:
             )
         data = {name for name, job in stored.items() if job.source is None}
         proposals = Proposals(self._documents, replaced={*specs, *data})
-        return {name: proposals.define(spec) for name, spec in specs.items()}
+        return {name: _defined(proposals, spec) for name, spec in specs.items()}
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -233,6 +233,18 @@ def _raise_for(results: Mapping[str, Result], wanted: Mapping[str, Definition]) 
             f"{_listed(undecided)} under a revision of a calendar that is not in the store, and was left; the others "
             "were changed. Remove it and add it again."
         )
+
+
+def _defined(proposals: Proposals, spec: JobSpec) -> Definition:
+    """Return the definition of one job of a list; an error names the job, because many have the same options."""
+    try:
+        return proposals.define(spec)
+    except (InvalidError, NotFoundError, ConflictError) as error:
+        text = str(error)
+        if text.startswith((f"{spec.name} ", f"add({spec.name!r}")):
+            raise
+        undone = "" if "othing was" in text else " Nothing was changed."
+        raise type(error)(f"{spec.name}: {text}{undone}") from None
 
 
 def _by_name(jobs: Iterable[JobSpec]) -> dict[str, JobSpec]:

@@ -17,7 +17,10 @@ _ERRORS: Mapping[Refused, tuple[type[SolocronError], str]] = {
         ConflictError,
         "{job} is declared in code, so {undone}; change it there, or choose another name.",
     ),
-    Refused.NO_SHARD: (InvalidError, "{job} has no shard {shard!r}, so {undone}; `solocron jobs {job}` shows them."),
+    Refused.NO_SHARD: (
+        InvalidError,
+        "{job} has no shard {shard!r}, so {undone}; `solocron show {job}` lists those that it has.",
+    ),
     Refused.EACH_SHARD: (InvalidError, "{job} has shards, so {undone}; name one of them with shard=."),
     Refused.BUSY: (
         ConflictError,

@@ -17,7 +17,18 @@ from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.near import did_you_mean
 from solocron.schedules import Bound
 
-__all__ = ["DEFAULTS", "PLACES", "AddOptions", "CronOptions", "Dst", "JobOptions", "Span", "complete", "lists_options"]
+__all__ = [
+    "DEFAULTS",
+    "ELSEWHERE",
+    "PLACES",
+    "AddOptions",
+    "CronOptions",
+    "Dst",
+    "JobOptions",
+    "Span",
+    "complete",
+    "lists_options",
+]
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -163,12 +174,28 @@ DEFAULTS: Final[CronOptions] = {
 }
 
 
+ELSEWHERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("timezone", "time_zone", "zone"), "tz"),
+    **dict.fromkeys(("retry", "max_retries", "max_attempts"), "retries"),
+    **dict.fromkeys(("args", "kwargs", "data"), "payload"),
+    "queue": "pool",
+    "jitter": "spread",
+    "max_instances": "overlap",
+    "coalesce": "catch_up",
+    "misfire_grace_time": "start_within",
+    "start_date": "starts",
+    "end_date": "ends",
+}
+"""What options are called in other schedulers. By its letters alone `retry` is nearest to `on_retry`."""
+
+
 def complete(options: CronOptions | JobOptions | AddOptions) -> CronOptions:
     """Add the defaults; refuse a name that is not an option."""
     given: Mapping[str, Any] = options
     for name in given:
         if name not in DEFAULTS:
-            hint = did_you_mean(name, DEFAULTS, f"known are {', '.join(DEFAULTS)}.")
+            meant = ELSEWHERE.get(name, name)
+            hint = did_you_mean(meant, DEFAULTS, f"known are {', '.join(DEFAULTS)}.")
             raise InvalidError(f"a job has no option {name!r}; {hint} Nothing was registered.")
     made: dict[str, Any] = {**DEFAULTS, **given}
     return made  # type: ignore[return-value]  # a merge of two of them, which mypy takes for a plain dict

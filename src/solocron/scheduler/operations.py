@@ -208,8 +208,11 @@ class Operations:
 
         A job that another pause covers, or that has one of its own, stays paused.
         """
-        with audited(self._core, "resume", _scope(pool, match), by=by, note=note):
-            return self.open().resume_all(pool=pool, match=match, by=by, note=note)
+        client = self.open()
+        # Without a pause of that scope there is nothing to do, and an entry would say that it was done.
+        stands = by is not None and any((one.pool, one.match) == (pool, match) for one in client.pauses())
+        with audited(self._core, "resume", _scope(pool, match), by=by if stands else None, note=note):
+            return client.resume_all(pool=pool, match=match, by=by, note=note)
 
     def pauses(self) -> list[ScopedPauseView]:
         """Return the pauses of many jobs that stand, the oldest first."""

@@ -106,6 +106,8 @@ def test_what_is_silenced_is_listed_and_no_longer_wrong_until_it_is_lifted(cli: 
     assert (answer.code, answer.out) == (0, "failing is no longer silenced: what is still wrong is told\n")
     assert cli("status", "--store", url).code == 1
     assert cli("alarms", "--store", url, "--json").json["silences"] == []
+    answer = cli("alarms", "silence", "failing:job-*", "--until", "2h", "--store", url)
+    assert answer.out.endswith(" UTC, or until `solocron alarms lift 'failing:job-*'`\n"), "as a shell wants it"
 
 
 def test_a_silence_of_the_same_words_replaces_the_one_before(cli: Cli) -> None:

@@ -46,6 +46,9 @@ def test_an_empty_audit_says_so(cli: Cli, shop: Shop) -> None:
 def test_a_wrong_name_writes_nothing(cli: Cli, shop: Shop) -> None:
     assert cli("trigger", "nothing", "--store", shop.url).code == 3
     assert cli("cancel", "nothing@0123", "--store", shop.url).code == 3
+    assert cli("resume", "--all", "--store", shop.url).code == 0, "nothing stands, and it says so"
+    shop.scheduler.pause_all(pool="etl")
+    assert cli("resume", "--pool", "elt", "--store", shop.url).code == 3
     assert cli("audit", "--store", shop.url, "--json").json == []
 
 

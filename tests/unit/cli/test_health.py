@@ -38,7 +38,9 @@ def test_no_node_is_exit_3_and_says_where_it_looked(cli: Cli, folder: Path) -> N
     assert (answer.code, answer.out) == (3, "")
     assert answer.err.startswith(f"solocron: no node 'x' has written its health to {folder}.")
     assert cli("--namespace", "another", "health").code == 3
-    assert cli("health", "--namespace", "another").code == 3
+    answer = cli("health", "--namespace", "another")
+    assert answer.code == 3
+    assert answer.err.startswith(f"solocron: no node of namespace 'another' has written its health to {folder}.")
     assert cli("health", "--namespace", "default").code == 0
 
 

@@ -468,7 +468,9 @@ def test_a_crontab_is_imported_and_its_commands_stay_out_of_the_store(cli: Cli, 
 def test_the_handlers_of_a_crontab_run_its_commands(cli: Cli, elsewhere: Path) -> None:
     (elsewhere / "my.crontab").write_text("X=1\n0 9 * * *  cat > told%Good morning.%\n")
     given = ("import", "--from", "crontab", "my.crontab", "--tz", "UTC")
-    assert cli(*given, "--dry-run", "--handlers", "shop_commands.py").code == 0
+    written = cli(*given, "--dry-run", "--handlers", "shop_commands.py")
+    assert written.code == 0
+    assert "read it, and give it to the import that adds the jobs: --for shop_commands.py" in written.err
     assert cli(*given, "--for", "shop_commands.py", "--store", "sqlite:///c.db").code == 0
     program = (
         "import shop_commands\nwith shop_commands.scheduler as s:\n    print(s.wait(s.trigger('cat'), '20s').status)"

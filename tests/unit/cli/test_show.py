@@ -30,7 +30,7 @@ def test_show_of_a_run_that_waits(cli: Cli, shop: Shop) -> None:
 def test_an_unknown_run_is_not_found(cli: Cli, shop: Shop) -> None:
     answer = cli("show", "invoices@nothing", "--store", shop.url)
     assert answer.code == 3
-    assert "`solocron runs` lists them" in answer.err
+    assert answer.err.endswith("; `solocron runs` lists them.\n"), "the names of jobs are no help here"
 
 
 def test_show_lists_the_attempts_where_there_are_several(cli: Cli) -> None:
@@ -92,6 +92,20 @@ def test_a_result_is_shown_as_json(cli: Cli, shop: Shop) -> None:
     """As Python would write it, it could not be pasted into anything else."""
     run = shop.ran("invoices")
     assert 'result    {"sent": 3}' in cli("show", run, "--store", shop.url).lines
+
+
+def test_the_shards_of_a_job_are_listed_as_trigger_takes_them(cli: Cli, tmp_path: Path) -> None:
+    """A shard that does not exist is refused with this command."""
+    url = f"sqlite:///{tmp_path}/sharded.db"
+    scheduler = Scheduler(url)
+    scheduler.every("1000d", name="named", shards=("eu", "us"))(lambda: None)
+    scheduler.every("1000d", name="numbered", shards=8)(lambda: None)
+    scheduler.tick()
+    scheduler.stop()
+    assert "shards    eu, us" in cli("show", "named", "--store", url).lines
+    assert "shards    0 to 7" in cli("show", "numbered", "--store", url).lines
+    refused = cli("trigger", "named", "--shard", "asia", "--store", url)
+    assert "`solocron show named` lists those that it has" in refused.err
 
 
 def test_a_job_is_shown_with_all_that_pauses_it(cli: Cli, shop: Shop) -> None:

@@ -123,6 +123,7 @@ def test_a_call_from_python_is_on_record_if_it_names_its_author(monkeypatch: pyt
     scheduler.resume("work", by="ana")
     scheduler.pause_all(pool="default", by="ana")
     scheduler.resume_all(pool="default", by="ana")
+    assert scheduler.resume_all(pool="default", by="ana") is None, "an act on what does not stand is none"
     scheduler.silence("late", until=tomorrow, by="ana")
     scheduler.lift_silence("late", by="ana")
     with scheduler.lock("till"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from solocron import ConflictError, InvalidError, JobSpec, NotFoundError, Scheduler
+from solocron import ConflictError, InvalidError, JobSpec, NotFoundError, Scheduler, SolocronError
 from solocron.client import bulk
 from solocron.testing.clock import ManualClock
 
@@ -92,6 +92,30 @@ def test_one_wrong_job_leaves_all_of_them_as_they_are(wrong: Any, error: type[Ex
         with pytest.raises((error, LookupError), match=message):
             call([*specs("acme"), wrong])
         assert names(scheduler) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            JobSpec("invoice:x", "send", "61 * * * *"),
+            r"^invoice:x: cron '61 \* \* \* \*': .* from 0 to 59\. Nothing was changed\.$",
+        ),
+        (
+            JobSpec("invoice:x", "send", "@daily", retries=-1),
+            r"^invoice:x: retries=-1: .* Nothing was registered\.$",
+        ),
+        (JobSpec("invoice:x", "sned", "@daily"), r"^invoice:x: no node has a handler 'sned'; .* Nothing was added\.$"),
+        (JobSpec("invoice:x", "send", "@daily", limit="db:3"), r"^invoice:x says limit='db:3' and "),
+    ],
+)
+def test_of_a_list_the_job_that_is_wrong_is_named_once(wrong: JobSpec, message: str) -> None:
+    """Among the rows of a thousand customers one is wrong: which one?"""
+    scheduler = made()
+    scheduler.add("other", "send", "@daily", limit="db:2")
+    for call in (scheduler.add_all, lambda jobs: scheduler.sync(jobs, within="invoice:")):
+        with pytest.raises(SolocronError, match=message):
+            call([*specs("acme"), wrong])
 
 
 def test_what_code_declares_is_refused_by_name_and_nothing_is_written() -> None:

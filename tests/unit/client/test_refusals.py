@@ -18,6 +18,9 @@ def test_every_refusal_has_an_error_that_names_the_job(reason: Refused) -> None:
 
 def test_a_refusal_says_what_was_refused_and_what_was_left() -> None:
     error = error_of(Refusal(Refused.NO_SHARD), "billing", undone="it was not triggered", shard="eu")
-    assert str(error) == "billing has no shard 'eu', so it was not triggered; `solocron jobs billing` shows them."
+    assert (
+        str(error)
+        == "billing has no shard 'eu', so it was not triggered; `solocron show billing` lists those that it has."
+    )
     error = error_of(Refusal(Refused.TOO_MANY_SLOTS, 123_456), "billing", undone="nothing was asked for")
     assert "123456 slots" in str(error)

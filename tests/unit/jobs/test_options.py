@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from solocron import InvalidError, Scheduler, at, cron, every
-from solocron.jobs.options import DEFAULTS, AddOptions, CronOptions, JobOptions
+from solocron.jobs.options import DEFAULTS, ELSEWHERE, AddOptions, CronOptions, JobOptions
 from solocron.model.documents.definition import Definition
 
 
@@ -45,6 +45,22 @@ def test_a_misspelt_option_is_refused_with_the_right_name() -> None:
         cron("@daily", retires=3)  # type: ignore[call-arg]
     with pytest.raises(InvalidError, match=refused):
         Scheduler("memory://").add("a", "b", "@daily", retires=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("retry", "retries"), ("max_retries", "retries"), ("timezone", "tz"), ("args", "payload"), ("jitter", "spread")],
+)
+def test_an_option_of_another_scheduler_is_refused_with_its_name_here(given: str, meant: str) -> None:
+    """By its letters alone `retry` led to `on_retry`, and `timezone` to `timeout`."""
+    options: Any = {given: 3}
+    with pytest.raises(InvalidError, match=f"a job has no option {given!r}; did you mean {meant!r}\\?"):
+        cron("@daily", **options)
+
+
+def test_every_other_name_of_an_option_leads_to_one() -> None:
+    assert ELSEWHERE.keys().isdisjoint(DEFAULTS)
+    assert set(ELSEWHERE.values()) <= DEFAULTS.keys()
 
 
 def test_a_built_in_function_is_refused_in_words() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,8 @@ def _silence(args: Namespace, client: Client) -> int:
         made = client.silence(args.words, until=until, note=args.note, by=by)
     if args.json:
         return output.dump_views(made)
-    output.say(f"{made.what} is silenced until {utc(made.until)} UTC, or until `{program()} alarms lift {made.what}`")
+    lift = f"{program()} alarms lift {shlex.quote(made.what)}"
+    output.say(f"{made.what} is silenced until {utc(made.until)} UTC, or until `{lift}`")
     return OK
 
 

@@ -42,6 +42,8 @@ def execute(args: Namespace) -> int:
         found = [view for view in found if GONE not in view.why] or found
     if not found:
         what = "no node" if args.node is None else f"no node {args.node!r:.80}"
+        if args.namespace is not None:
+            what += f" of namespace {args.namespace!r:.80}"
         raise NotFoundError(
             f"{what} has written its health to {folder}. Does one run on this machine, as this user, and with the same "
             "SOLOCRON_HEALTH_DIR?"

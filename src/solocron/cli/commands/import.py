@@ -255,7 +255,14 @@ def _write_handlers(args: Namespace, jobs: Sequence[ImportedJob]) -> None:
         raise InvalidError(f"{args.handlers} exists already, so it was not written. Nothing was imported.") from None
     except OSError as error:
         raise InvalidError(f"{args.handlers} cannot be written: {error.strerror}. Nothing was imported.") from None
-    output.note(f"wrote {args.handlers}: read it, and start it with `solocron run {args.handlers}`")
+    output.note(f"wrote {args.handlers}: {_after_handlers(args)}")
+
+
+def _after_handlers(args: Namespace) -> str:
+    """Return what to do with the module: nodes that run it find their jobs only after the import."""
+    if args.dry_run and hosted() is None:
+        return f"read it, and give it to the import that adds the jobs: --for {args.handlers}"
+    return f"read it, and start it with `solocron run {args.handlers}`"
 
 
 @contextmanager

@@ -17,12 +17,12 @@ from solocron.cli.moments import instant, local, span
 from solocron.cli.opening import opened
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError
+from solocron.printable import clean
 
 if TYPE_CHECKING:
     from solocron.preview import Plan
     from solocron.preview.herds import Herd
     from solocron.preview.limit_queue import LimitForecast
-from solocron.printable import clean
 
 __all__ = ["add_arguments", "execute"]
 

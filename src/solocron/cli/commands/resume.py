@@ -61,7 +61,7 @@ def _lift(client: Client, args: Namespace) -> int:
     stands = next((one for one in standing if (one.pool, one.match) == (scope.get("pool"), scope.get("match"))), None)
     under = set() if stands is None else set(jobs_under(client, stands))
     pause = stands
-    if not args.dry_run:
+    if stands is not None and not args.dry_run:
         with audited(client, args, scope_words(scope)):
             pause = client.resume_all(**scope, by=author_of(args), note=args.note)
     if pause is None and standing:

@@ -3,7 +3,7 @@ advisory lock on the same PostgreSQL.
 
     make bench-locks                              or: python -m bench.locks [--seconds 3]
 
-Ours does more per turn than its neighbours: the store's clock decides, the fence grows for ever, who had it stays on
+Ours does more per turn than its neighbours: the store's clock decides, the fence grows forever, who had it stays on
 record. Servers are private ones, started for this and ended with it. Calls that go over the wire are counted, by name.
 """
 

@@ -25,7 +25,7 @@ _KEYS = {
 
 @contextmanager
 def left_in_store(peer: str, url: str, instant: int) -> Iterator[Callable[[], int]]:
-    """A question that answers how many are not recorded as done."""
+    """Return a statement that counts what is not recorded as done."""
     if peer in _SQL:
         import psycopg
 

@@ -62,7 +62,7 @@ def test_hello_is_the_code_of_the_readme_and_runs_at_once(tmp_path: Path) -> Non
 
 
 def code(text: str) -> list[str]:
-    """The lines without comments, blanks and indentation."""
+    """The lines without comments, empty lines and indentation."""
     lines = (re.sub(r"\s+#.*", "", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
 

@@ -217,7 +217,7 @@ def test_a_lock_is_taken_with_two_calls_and_let_go_with_one(url: str) -> None:
 
 @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
 def test_what_a_client_remembers_of_a_lock_is_refused_when_it_is_old(url: str) -> None:
-    """Released by force meanwhile, and taken by somebody else: the old holder's release changes nothing."""
+    """Released by force meanwhile, and taken by another client: the old holder's release changes nothing."""
     with closing(Lock(url, "door")) as ours, closing(Lock(url, "door")) as theirs:
         held = ours.acquire()
         assert held is not None

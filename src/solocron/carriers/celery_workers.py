@@ -1,4 +1,4 @@
-"""What the workers of Celery that answer know: a task that none of them has is dropped by the one that gets it."""
+"""Ask the workers of Celery what they know: a task that none of them has is dropped by the one that gets it."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _MANY: _Kept = (0, False)
 
 
 class Watcher:
-    """What is known of a namespace as of the last pass. `look` may be called by any thread; two do not look at once."""
+    """The state of a namespace as of the last pass. `look` may be called by any thread; two do not look at once."""
 
     def __init__(self, client: Callable[[], Client], *, clock: Callable[[], float]) -> None:
         self._client = client

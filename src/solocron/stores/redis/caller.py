@@ -82,7 +82,7 @@ class Caller:
         raise AssertionError("the last round returns or raises")
 
     def _ask(self, request: tuple[str, str]) -> str | None:
-        """What became of a request whose reply was lost, within the time of one more call."""
+        """Ask what became of a request whose reply was lost, for the time of one more call."""
         until = time.monotonic() + self.link.timeout
         pause = threading.Event()
         while True:

@@ -20,5 +20,5 @@ def insertion(table: str, namespace: str, note: SmallDocument) -> Written:
 
 
 def elsewhere(where: str) -> str:
-    """What to say of a connection that leads to another database."""
+    """Return the message about a connection that leads to another database."""
     return f"This connection does not lead to the database of {where}: only a transaction in there can trigger."

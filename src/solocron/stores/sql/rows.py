@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one row of one table: then the version in its WHERE clause makes it atomic by itself."""
+        """Return whether it is one row of one table: the version in its WHERE clause then makes it atomic."""
         rows = len(self.added) + len(self.redefined) + len(self.moved) + len(self.touched) + len(self.removed)
         return rows == 1 and not (self.held or self.let_go or self.appended)
 

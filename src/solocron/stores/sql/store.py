@@ -121,7 +121,7 @@ class SqlStore(StoreKernel, Generic[L]):
         """A new connection; with `read_only`, one on which the database itself refuses to write."""
 
     def _alike(self) -> Hashable | None:
-        """What two stores have in common if either could use the other's connections: all but the namespace.
+        """Return what stores must have in common to share connections: all but the namespace.
 
         Timeouts are set when a connection is made and follow from the lease, and so do all options from the URL.
         """
@@ -136,7 +136,7 @@ class SqlStore(StoreKernel, Generic[L]):
         """Create or migrate what is missing."""
 
     def exists(self) -> bool:
-        """Whether there is anything to connect to; only a file can be missing."""
+        """Return whether there is anything to connect to; only a file can be missing."""
         return True
 
     @abstractmethod

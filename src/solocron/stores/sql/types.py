@@ -1,4 +1,4 @@
-"""What the parts of the family pass to each other: a connection, and the rows that were found with it."""
+"""Types that the parts of the family pass to each other: a connection, and the rows that it found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _new = tuple.__new__  # the constructor of a named tuple costs three times as mu
 
 @dataclass(slots=True)
 class Committed(Written):
-    """What became of a batch, as a dialect knows it."""
+    """The outcome of a batch, as a dialect knows it."""
 
     short: bool = False
     """Whether some records were not appended, because the log had their run and attempt already."""
@@ -48,7 +48,7 @@ class SqlLink(ABC):
 
     @abstractmethod
     def is_stale(self) -> bool:
-        """Whether it has visibly died while it lay idle."""
+        """Return whether it has visibly died while it lay idle."""
 
     @abstractmethod
     def close(self) -> None: ...

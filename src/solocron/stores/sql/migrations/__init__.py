@@ -72,7 +72,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class SchemaStatus:
-    """How far a store's schema has come: `applied` of `latest`; None: there is no schema yet."""
+    """The migrations of a store: `applied` of `latest`; None: there is no schema yet."""
 
     applied: int | None
     latest: int = field(default_factory=lambda: LATEST)
@@ -83,7 +83,7 @@ class SchemaStatus:
 
 
 def status(store: SqlStore[Any]) -> SchemaStatus:
-    """How far the schema of a store has come; changes nothing."""
+    """Return how many migrations a store has; change nothing."""
     return SchemaStatus(store.schema())
 
 
@@ -116,7 +116,7 @@ def of(folder: str) -> tuple[Migration, ...]:
 
 
 def words(dialect: str, prefix: str = "solocron_", schema: str | None = None) -> dict[str, str]:
-    """What the words in braces stand for: tables with their schema, indexes without, the collation of names."""
+    """Return the values of the words in braces: tables with their schema, indexes without, the collation of names."""
     quote = _QUOTES[DIALECTS[dialect]]
     before = f"{quote}{schema}{quote}." if schema else ""
     found = {name: f"{before}{quote}{prefix}{name}{quote}" for name in TABLES}
@@ -154,7 +154,7 @@ def check_compatible(found: Mapping[str, str], where: str) -> int | None:
 
 
 def _grants(dialect: str, names: Mapping[str, str], schema: str | None) -> list[str]:
-    """What nodes need and no more, as comments: who they are is for the administrator to say."""
+    """Return the rights that nodes need, as comments: the administrator knows their accounts."""
     if dialect == "sqlite":
         return []
     lines = ["-- Nodes need no right to change tables. Grant them this, and nothing else:"]

@@ -1,4 +1,4 @@
-"""What `doctor` shows of a MySQL or MariaDB store."""
+"""The lines of `doctor` about a MySQL or MariaDB store."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _doublewrite(found: Mapping[str, str]) -> Check:
 
 
 def _session(found: Mapping[str, str]) -> list[Check]:
-    """What we set for our own sessions: a proxy in between may lose it."""
+    """Check the settings of our own sessions: a proxy in between may lose them."""
     isolation = found.get("transaction_isolation") or found.get("tx_isolation", "")
     lines = []
     for name, value, right in (

@@ -83,7 +83,7 @@ class MySQLLink(SqlLink):
         return self.told(name, params)[0]
 
     def told(self, name: str, params: Mapping[str, Any]) -> tuple[int, int]:
-        """How many rows it found, and the number that it put into its answer by LAST_INSERT_ID()."""
+        """Return how many rows it found, and the number that it set by LAST_INSERT_ID()."""
         self._count(name)
         self._count("commit")
         with self.translating(commits=True):

@@ -314,7 +314,7 @@ def is_read_only(found: Mapping[str, str]) -> bool:
 
 
 def tier_of(found: Mapping[str, str]) -> Capabilities:
-    """What the server, as it is set up, can be trusted with."""
+    """Return the tier of the server as it is set up."""
     if found.get("wsrep_on") == "ON":
         return Capabilities(
             tier=Tier.C, why="Galera: lost updates and stale reads were seen in healthy clusters", notifies=True

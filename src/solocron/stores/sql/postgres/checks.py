@@ -1,4 +1,4 @@
-"""What `doctor` shows of a PostgreSQL store."""
+"""The lines of `doctor` about a PostgreSQL store."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class SessionSettings:
         return "; ".join(f"SET {name} = '{value}'" for name, value in self._all.items())
 
     def begin(self, road: Road) -> str:
-        """How a transaction begins; where sessions are shared, with the settings: all of it is one round trip."""
+        """Return what begins a transaction; where sessions are shared, with the settings, in one round trip."""
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
         if road is not Road.TRANSACTION:
             return begin

@@ -83,7 +83,7 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     @property
     def listens(self) -> bool:
-        """Whether notifications reach us."""
+        """Return whether notifications reach this client."""
         return self.road is not Road.TRANSACTION
 
     # --- opening

@@ -1,4 +1,4 @@
-"""What `doctor` shows of a SQLite store."""
+"""The lines of `doctor` about a SQLite store."""
 
 from __future__ import annotations
 

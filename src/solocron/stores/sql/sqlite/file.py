@@ -151,7 +151,7 @@ def place_of(url: StoreUrl) -> Place:
 
 
 def is_refused(kind: str) -> bool:
-    """Whether locks cannot be relied on there; `fuse.overlayfs`, which rootless containers use, is a local disk."""
+    """Return whether locks cannot be relied on there; `fuse.overlayfs` of rootless containers is a local disk."""
     return kind in REFUSED or (kind.startswith("fuse.") and kind != "fuse.overlayfs")
 
 

@@ -84,7 +84,7 @@ def another_python(python: str, url: str) -> Callable[[float], float]:
 
 @contextmanager
 def places(environments: Path, counts: dict[str, dict[str, float]]) -> Iterator[dict[str, Callable[[float], float]]]:
-    """How to measure each of them for so many seconds."""
+    """Yield a function for each lock, which measures it for so many seconds."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         redis_server = stack.enter_context(Redis())

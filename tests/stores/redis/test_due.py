@@ -260,7 +260,7 @@ def test_a_session_is_renewed_with_one_call_that_also_tells_what_it_holds(store:
         assert before + 14 * SECOND < after.expires_at <= store.clock() + 15 * SECOND
 
 
-def test_a_ring_that_fell_into_a_gap_is_heard_after_it(store: RedisStore, url: str, raw: redis.Redis) -> None:
+def test_a_notification_that_fell_into_a_gap_is_seen_after_it(store: RedisStore, url: str, raw: redis.Redis) -> None:
     other = RedisStore(url)
     try:
         assert store.wait(0) is False

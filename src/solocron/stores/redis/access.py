@@ -74,7 +74,7 @@ class Access:
         try:
             fetched = self._fetch("due", Kind.JOB, session, *words)
         except UnknownHandlers:
-            self._tell_handlers(which.handlers, digest)
+            self._send_handlers(which.handlers, digest)
             fetched = self._fetch("due", Kind.JOB, session, *words)
         fetched.reservation = name if fetched.rows else ""
         return fetched
@@ -130,7 +130,7 @@ class Access:
             self._handlers = (handlers, digest)
         return digest
 
-    def _tell_handlers(self, handlers: frozenset[str], digest: str) -> None:
+    def _send_handlers(self, handlers: frozenset[str], digest: str) -> None:
         """Send the set of handlers, which may be thousands: the server keeps it, and calls name its digest."""
         key = self._caller.key(f"handlers:{digest}")
         # An empty member, so that the set of no handlers exists too.

@@ -125,9 +125,9 @@ class MySQLStore(SqlStore[MySQLLink]):
     # --- time
 
     def now(self, link: MySQLLink) -> int:
-        return self._heard(link.all("clock", {"shift": self._shift})[0][0])
+        return self._observed(link.all("clock", {"shift": self._shift})[0][0])
 
-    def _heard(self, now: int) -> int:
+    def _observed(self, now: int) -> int:
         self.cache.observe(now - self._shift)
         return now
 
@@ -154,7 +154,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             return Selection(arrange(which, link.all(name, params)), 0)
         rows = link.locked(name, params)
         now, alive = link.all("after_locks", more)[0]
-        return Selection(arrange(which, rows), self._heard(now), alive=bool(alive))
+        return Selection(arrange(which, rows), self._observed(now), alive=bool(alive))
 
     def _select_due(self, link: MySQLLink, which: Due, more: Mapping[str, Any], change: bool) -> Selection:
         params = {
@@ -179,7 +179,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         following = min(moments, default=None)
         if following is not None and following <= now and len(rows) < which.limit:
             following = now + _AGAIN  # due, but others are just changing them
-        return Selection(rows, self._heard(now), alive=bool(alive), next_due=following)
+        return Selection(rows, self._observed(now), alive=bool(alive), next_due=following)
 
     def who_answers(self, link: MySQLLink) -> str:
         return str(link.all("who_answers", {})[0][0])
@@ -205,7 +205,9 @@ class MySQLStore(SqlStore[MySQLLink]):
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
         window = {"now": selection.now, "latest": selection.latest, "shift": self._shift}
         body, identity = known = self._known
-        found, told = link.told("session_renewed", columns | window | {"known_body": body, "known_server": identity})
+        found, told = link.changed_with_id(
+            "session_renewed", columns | window | {"known_body": body, "known_server": identity}
+        )
         if not found:
             return Committed(lost={one.name})
         if not told:
@@ -215,7 +217,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             known = link.all("namespace", {"namespace": self._namespace})[0]
             self._known = known
         gate = (gate_in(known[0]), known[1]) if known[0] else None
-        return Committed(holds=holds, told=self._heard(told // 4), gate=gate)
+        return Committed(holds=holds, told=self._observed(told // 4), gate=gate)
 
     def _write(self, link: MySQLLink, batch: Batch, session: str | None, gate: Gate | None) -> Committed:
         # A batch of sessions may end the very one that is tested: it lives until the commit.

@@ -17,7 +17,7 @@ that asks leaves a second later."""
 
 
 class Workers:
-    """Asks the workers by remote control, on a connection of its own. Silence is no answer: they may be busy."""
+    """Asks the workers by remote control, on a connection of its own. Silence tells nothing: they may be busy."""
 
     def __init__(self, app: Any, connect: Callable[[], Any]) -> None:
         self._app = app

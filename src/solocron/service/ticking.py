@@ -30,7 +30,7 @@ class TickedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickAnswer:
-    """The report of a pass. A run that failed is no failure of the pass: its retries are the scheduler's business."""
+    """The report of a pass. A run that failed does not fail the pass: its retries are the scheduler's business."""
 
     busy: bool
     """True if another pass is under way in this process; this request did nothing."""

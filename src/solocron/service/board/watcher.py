@@ -118,7 +118,7 @@ class Watcher:
             with moment():  # its own: a request that lets it look goes on in that of its page
                 self._pass(told=not fresh)
             self._answered(True)
-        except EmptyStore:  # the page says so; it is no fault, and may last
+        except EmptyStore:  # the page says so; not a fault, and may last
             self._answered(False)
         except SolocronError as error:
             log.warning("the store does not answer the service: %s", type(error).__name__)

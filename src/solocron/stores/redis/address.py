@@ -85,7 +85,7 @@ class Address:
         return len(self.hosts) if self.cluster else 1
 
     def connection(self) -> Any:
-        """A new connection, not connected yet; raises the driver's errors where sentinels do not answer."""
+        """Return a connection that is not connected yet; raise the driver's errors where sentinels do not answer."""
         host = self._moved or self.hosts[0]
         if self._sentinels is not None:
             host = Host(*self._sentinels.discover_master(self.sentinel))

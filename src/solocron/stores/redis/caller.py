@@ -53,11 +53,11 @@ class Caller:
             self.statements[name] += 1
 
     def command(self, *words: str) -> Any:
-        """A plain command that may be repeated: nothing, or a little work, is done twice."""
+        """Send a plain command that may be repeated: nothing, or a little work, is done twice."""
         return self._harmless(words[0].lower(), lambda wire: self.link.send(wire, pack(words)))
 
     def run(self, name: str, words: Sequence[str]) -> Any:
-        """A script that may be repeated."""
+        """Run a script that may be repeated."""
         source = script(name)
         return self._harmless(name, lambda wire: self._eval(wire, source, words))
 

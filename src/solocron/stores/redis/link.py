@@ -103,11 +103,11 @@ class RedisLink:
         self._process = os.getpid()
 
     def call(self, words: Sequence[str]) -> Any:
-        """One command and its reply."""
+        """Send one command and return its reply."""
         return self.send(self.wire(), pack(words))
 
     def wire(self) -> Wire:
-        """A connected connection that no other call uses; `send` gives it back."""
+        """Return a connected connection that no other call uses; `send` gives it back."""
         if self._process != os.getpid():
             self._begin()
         stock = self._stock
@@ -142,7 +142,7 @@ class RedisLink:
         return reply
 
     def new_connection(self) -> Any:
-        """A connection outside the pool, connected."""
+        """Return a connected connection outside the pool."""
         return self._connect().connection
 
     def close(self) -> None:

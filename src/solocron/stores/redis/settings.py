@@ -88,7 +88,7 @@ def _setting(command: Callable[..., Any], name: str) -> str | None:
 
 
 def capabilities(facts: Facts, address: Address) -> Capabilities:
-    """The tier that is left, and why."""
+    """Return the tier that is left, and why."""
     lines = (_topology(facts, address), _durability(facts), _eviction(facts))
     losses = [line.detail for line, costs in lines if costs]
     if losses:
@@ -101,7 +101,7 @@ def capabilities(facts: Facts, address: Address) -> Capabilities:
 
 
 def checks(facts: Facts, address: Address) -> Sequence[Check]:
-    """The lines of `doctor`."""
+    """Return the lines of `doctor`."""
     return (
         _server(facts),
         _role(facts),

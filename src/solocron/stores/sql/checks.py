@@ -79,5 +79,5 @@ def _is_here(host: str) -> bool:
 
 
 def wall() -> int:
-    """This machine's idea of the time, for people."""
+    """Return this machine's wall time, for people."""
     return time.time_ns() // 1000

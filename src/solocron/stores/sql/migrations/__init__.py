@@ -88,7 +88,7 @@ def status(store: SqlStore[Any]) -> SchemaStatus:
 
 
 def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -> str:
-    """Every migration as text, for a database administrator to read and run, and the rights that nodes need."""
+    """Return every migration as SQL for a database administrator to run, and the rights that nodes need."""
     if dialect not in DIALECTS:
         raise InvalidError(f"there are no migrations for {dialect!r}; choose {', '.join(sorted(DIALECTS))}.")
     for part in (schema, prefix):
@@ -103,7 +103,7 @@ def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -
 
 @cache
 def of(folder: str) -> tuple[Migration, ...]:
-    """The migrations of a dialect in their order."""
+    """Return the migrations of a dialect in their order."""
     found = []
     for file in FILES:
         number, _, name = file.partition("_")
@@ -142,7 +142,7 @@ def steps(dialect: str, names: Mapping[str, str], applied: int | None) -> tuple[
 
 
 def check_compatible(found: Mapping[str, str], where: str) -> int | None:
-    """The schema's number; refuses one that this code is too old for."""
+    """Return the schema's number; refuse one that this code is too old for."""
     if "schema" not in found:
         return None
     if int(found.get("compatible", 0)) > LATEST:

@@ -25,7 +25,7 @@ __all__ = ["checks"]
 
 
 def checks(store: MySQLStore) -> Sequence[Check]:
-    """Every line; what cannot even be looked at is a FAIL that says why."""
+    """Return every line; a server that cannot be asked is a FAIL that says why."""
     try:
         with store.links.link() as link:
             return _look(store, link)

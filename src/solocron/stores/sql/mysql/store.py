@@ -299,7 +299,7 @@ class MySQLStore(SqlStore[MySQLLink]):
 
 
 def version_of(link: MySQLLink) -> tuple[str, tuple[int, ...]]:
-    """Which of the two, and which version of it."""
+    """Return which of the two it is, and its version."""
     text = link.version.removeprefix("5.5.5-")  # MariaDB says so first, for the sake of old clients
     numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", text)
     version = tuple(map(int, numbers.groups())) if numbers else (0,)
@@ -307,7 +307,7 @@ def version_of(link: MySQLLink) -> tuple[str, tuple[int, ...]]:
 
 
 def settings_of(link: MySQLLink) -> dict[str, str]:
-    """The server's settings that matter to us."""
+    """Return the server's settings that matter to a store."""
     return {name.lower(): str(value) for name, value in link.all("settings", {})}
 
 
@@ -368,13 +368,13 @@ def _host_and_port(url: StoreUrl) -> tuple[str, int]:
 
 
 def words_for(prefix: str, is_mariadb: bool) -> dict[str, str]:
-    """Table names, and the collation that this kind of server has for names."""
+    """Return table names, and the collation that this kind of server has for names."""
     return migrations.words("mariadb" if is_mariadb else "mysql", prefix)
 
 
 @cache
 def statements(prefix: str, is_mariadb: bool) -> dict[str, Statement]:
-    """The statements for these table names."""
+    """Return the statements for these table names."""
     clock = "CAST(UNIX_TIMESTAMP({}(6)) * 1000000 AS SIGNED)"
     words = words_for(prefix, is_mariadb) | {
         "share": "LOCK IN SHARE MODE",

@@ -57,7 +57,7 @@ class Listener:
             self._drop()
 
     def forked(self) -> None:
-        """We are the child of a fork: leave the parent's connection alone."""
+        """In the child of a fork, leave the parent's connection alone."""
         bequeath(self._link)
         self._link = None
         self._mutex = threading.Lock()

@@ -65,12 +65,12 @@ class SessionSettings:
 
     @property
     def startup(self) -> str:
-        """As `options` of the connection, in one packet with the login."""
+        """Return them as `options` of the connection, in one packet with the login."""
         return " ".join(f"-c {name}={str(value).replace(' ', chr(92) + ' ')}" for name, value in self._all.items())
 
     @property
     def session(self) -> str:
-        """As statements for a session that stands."""
+        """Return them as statements for a session that stands."""
         return "; ".join(f"SET {name} = '{value}'" for name, value in self._all.items())
 
     def begin(self, road: Road) -> str:

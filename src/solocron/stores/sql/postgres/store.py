@@ -387,7 +387,7 @@ class PostgresStore(SqlStore[PostgresLink]):
 
 
 def _durability(synchronous: str, fsync: str, pages: str) -> dict[str, str]:
-    """Which settings are too weak to keep what was committed."""
+    """Return the settings that are too weak to keep what was committed."""
     found = {"synchronous_commit": synchronous, "fsync": fsync, "full_page_writes": pages}
     return {name: value for name, value in found.items() if value == "off"}
 

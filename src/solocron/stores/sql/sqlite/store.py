@@ -409,7 +409,7 @@ def _among(name: str) -> str:
 
 @cache
 def statements() -> dict[str, Statement]:
-    """SQLite's statements."""
+    """Return SQLite's statements."""
     words = migrations.words("sqlite") | {"share": "", "text": "TEXT", "identity": "NULL"}
     # SQLite has no statistics unless a person asks for them, and without them it prefers the index of all records.
     return load(("common", "sqlite"), words, {"in": _among, "by": lambda name: f"INDEXED BY {words[name]}"})

@@ -293,5 +293,5 @@ class TestRefusals:
         assert "Nothing was started." in str(refused.value)
 
     def test_an_image_that_is_no_text(self) -> None:
-        with pytest.raises(InvalidError, match="image='' is not a text; nothing was made"):
+        with pytest.raises(InvalidError, match="image='' must be a string that is not empty; nothing was made"):
             KubernetesCarrier("shop:scheduler", image="")

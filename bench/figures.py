@@ -21,7 +21,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def busy_s() -> float:
-    """Seconds that the cores of this machine have worked since it started, whoever for."""
+    """Seconds that the cores of this machine have worked since it started, for any process."""
     with open("/proc/stat") as file:
         user, nice, system, _idle, _iowait, irq, soft = map(int, file.readline().split()[1:8])
     return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")

@@ -70,7 +70,7 @@ def start_nodes(
 
 @dataclass(slots=True)
 class Burst:
-    """What became of jobs that fell due together."""
+    """The outcome of jobs that fell due together."""
 
     due: int
     nodes: int

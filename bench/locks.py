@@ -3,7 +3,7 @@ advisory lock on the same PostgreSQL.
 
     make bench-locks                              or: python -m bench.locks [--seconds 3]
 
-Ours does more per turn than its neighbours: the store's clock decides, the fence grows for ever, who had it stays on
+Ours does more per turn than its neighbours: the store's clock decides, the fence grows forever, who had it stays on
 record. Servers are private ones, started for this and ended with it. Calls that go over the wire are counted, by name.
 """
 
@@ -84,7 +84,7 @@ def another_python(python: str, url: str) -> Callable[[float], float]:
 
 @contextmanager
 def places(environments: Path, counts: dict[str, dict[str, float]]) -> Iterator[dict[str, Callable[[float], float]]]:
-    """How to measure each of them for so many seconds."""
+    """Yield a function for each lock, which measures it for so many seconds."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         redis_server = stack.enter_context(Redis())

@@ -66,7 +66,7 @@ class Child:
             raise RuntimeError(f"a process is gone:\n{self.errors}") from None
 
     def count(self) -> dict[str, Any]:
-        """What a node has sent so far, and its processor time."""
+        """Ask a node what it has sent so far, and for its processor time."""
         self.said.pop("counted", None)
         self.tell("count")
         self.wait_for("counted", 10)

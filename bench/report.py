@@ -1,4 +1,4 @@
-"""What a scenario hands back: tables for the terminal and the documentation, targets, and the raw figures as JSON."""
+"""The results of a scenario: tables for the terminal and the documentation, targets, and the raw figures as JSON."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Report:
 
 
 def machine(versions: Iterable[str]) -> dict[str, Any]:
-    """What the figures were taken on."""
+    """Return the facts of the machine that the figures were taken on."""
     model = next(
         (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
         platform.processor(),

@@ -57,7 +57,7 @@ class Servers:
         return server.fresh_url()
 
     def version(self, store: str) -> str:
-        """What the server calls itself."""
+        """Return the name and version of the server, in its own words."""
         if store == "sqlite":
             import sqlite3
 
@@ -104,7 +104,7 @@ def _is_rewriting(client: redis.Redis) -> bool:
 
 @contextmanager
 def counting_postgres(url: str) -> Iterator[dict[str, int]]:
-    """What the server itself counted meanwhile in this database: statements and commits, its own look included."""
+    """Yield what the server itself counts meanwhile in this database: statements and commits, its own look included."""
     import psycopg
 
     def look() -> tuple[int, int]:
@@ -131,7 +131,7 @@ def counting_postgres(url: str) -> Iterator[dict[str, int]]:
 
 @contextmanager
 def counting_redis(url: str) -> Iterator[dict[str, int]]:
-    """How many calls the server got meanwhile, those that scripts make inside it not counted."""
+    """Yield how many calls the server gets meanwhile, without those that scripts make inside it."""
     import redis
 
     def look() -> int:

@@ -21,7 +21,7 @@ def invoices(run: Run) -> None:
 
 
 def handler(event: object = None, context: object = None) -> dict[str, int]:
-    """What a function platform would call."""
+    """The entry point that a function platform calls."""
     return {"runs": len(scheduler.tick())}
 
 

@@ -59,7 +59,7 @@ def _build() -> int:
 
 
 def _works() -> bool:
-    """Whether the environment exists and its Python still runs."""
+    """Return whether the environment exists and its Python still runs."""
     python = VENV / "bin" / "python"
     if not python.exists():
         return False

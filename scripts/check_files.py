@@ -1,6 +1,6 @@
 """Fails if a file of the project holds what belongs to one machine or one network: a path, a registry's host.
 
-Who clones the project elsewhere gets the same packages by name, version and hash, from wherever they get theirs.
+A clone elsewhere gets the same packages by name, version and hash, from the registry of its own network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOCK_FILES = {".lock", ".json", ".toml", ".txt"}
 
 
 def problems(root: Path, files: list[Path]) -> Iterator[str]:
-    """What is wrong in these files, one line each."""
+    """Yield what is wrong in these files, one line each."""
     for file in files:
         try:
             text = file.read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def problems(root: Path, files: list[Path]) -> Iterator[str]:
 
 
 def project_files(root: Path) -> list[Path]:
-    """Every file that is, or could be, committed; without git, every one outside the tools' own folders."""
+    """Return every file that is, or could be, committed; without git, every one outside the tools' own folders."""
     if shutil.which("git") and (root / ".git").exists():
         ask = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(ask, cwd=root, capture_output=True, text=True, check=True).stdout

@@ -21,7 +21,7 @@ OUTSIDE = {
     *("socket", "socketserver", "ssl", "select", "selectors", "subprocess", "signal"),
     *("os", "posix", "sys", "platform", "tempfile", "pathlib", "shutil", "io", "sqlite3", "getpass"),
 }
-"""What the engine and the model may not import."""
+"""Modules that the engine and the model may not import."""
 CLOCKS = {"now", "utcnow", "today", "fromtimestamp"}
 """Calls of datetime and date that ask this machine for the time or for its zone."""
 
@@ -30,7 +30,7 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"
 
 
 def problems(package: Path) -> Iterator[str]:
-    """What is wrong in this package, one line each."""
+    """Yield what is wrong in this package, one line each."""
     for file in sorted(package.rglob("*.py")):
         inside = file.relative_to(package)
         tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file))

@@ -1,4 +1,4 @@
-"""Fails if the package has two classes of one name, or if it, its proof or a page uses a word that was given up.
+"""Fails if the package has two classes of one name, or if any code or page uses a word that was given up.
 
 A class name that stands twice makes every search and every traceback ambiguous. A word that was given up had two
 meanings, or no meaning to a reader who has not met it here; each is listed with the word to use instead.
@@ -60,6 +60,8 @@ STILL_TWICE: set[str] = set()
 
 _BUILT_IN = {"slice"}
 """Names of the language itself."""
+_BEGINNINGS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+"""Tokens behind which a statement begins: a string there is a docstring."""
 _START, _END = r"(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))", r"(?![a-z])"
 _ANY = re.compile(f"{_START}(?i:{'|'.join(NAMES)}){_END}|(?i:{'|'.join(PROSE)})")
 """Finds at least the files with a word that was given up: only these are read token by token."""
@@ -82,14 +84,23 @@ def _problems(faults: list[Fault], known: dict[str, list[Path]]) -> Iterator[str
             yield f"class {name} stands twice: {', '.join(map(str, places))}; give each thing a name of its own"
 
 
-def word_problems(package: Path) -> Iterator[Fault]:
-    """Yield file, line and fault for each word that was given up, exempt folders included."""
+def word_problems(package: Path, *, data: bool = False) -> Iterator[Fault]:
+    """Yield file, line and fault for each word that was given up, exempt folders included.
+
+    With `data`, strings other than docstrings may hold any word: in tests they are names, programs and output.
+    """
     yield from _script_problems(package)
     for file in sorted(package.rglob("*.py")):
         inside, source = file.relative_to(package), file.read_text(encoding="utf-8")
         if not _ANY.search(source):
             continue
+        before = tokenize.NEWLINE
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            docstring = before in _BEGINNINGS
+            if token.type not in (tokenize.COMMENT, tokenize.NL):
+                before = token.type
+            if token.type == tokenize.STRING and data and not docstring:
+                continue
             if token.type in (tokenize.COMMENT, tokenize.STRING):
                 for pattern, why in _PROSE.items():
                     for found in pattern.finditer(token.string):
@@ -116,11 +127,8 @@ def _script_problems(package: Path) -> Iterator[Fault]:
 
 
 def page_problems(root: Path) -> Iterator[Fault]:
-    """Yield file, line and fault for each word that was given up in a page or an example.
-
-    The changelog is left out: it names the words that an entry gave up.
-    """
-    pages = [root / "README.md", root / "CONTRIBUTING.md"]
+    """Yield file, line and fault for each word that was given up in a page or an example."""
+    pages = sorted(root.glob("*.md"))
     for folder in ("docs", "examples", "tests/fundamentals"):
         pages += [file for file in sorted((root / folder).rglob("*")) if file.suffix in (".md", ".py")]
     for page in pages:
@@ -169,6 +177,8 @@ def _words(name: str) -> list[str]:
 def main() -> int:
     faults, known = list(word_problems(PACKAGE)), classes(PACKAGE)
     faults += [("proof" / file, number, what) for file, number, what in word_problems(ROOT / "proof")]
+    for folder in ("tests", "bench", "scripts"):
+        faults += [(folder / file, number, what) for file, number, what in word_problems(ROOT / folder, data=True)]
     faults += page_problems(ROOT)
     found = list(_problems(faults, known))
     for line in found:

@@ -15,7 +15,7 @@ POLICY = Path("/usr/sbin/policy-rc.d")
 
 
 def possible() -> bool:
-    """Whether this process may install packages."""
+    """Return whether this process may install packages."""
     return shutil.which("apt-get") is not None and os.geteuid() == 0
 
 

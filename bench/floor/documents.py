@@ -1,4 +1,4 @@
-"""What the floor writes: documents and records of the same shape and size as Solocron's, made by hand."""
+"""Documents and records that the floor writes, of the same shape and size as Solocron's, made by hand."""
 
 from __future__ import annotations
 

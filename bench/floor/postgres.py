@@ -48,7 +48,7 @@ class Floor:
         return len(held)
 
     def _ends(self, held: list[Claimed]) -> dict[str, Any]:
-        """As the store ends what it has just claimed: without reading it again, if nobody else has written it."""
+        """As the store ends what it has just claimed: without reading it again, if no other client has written it."""
         now = int(time.time() * 1_000_000)
         ends = {
             "job_moved": [

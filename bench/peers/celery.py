@@ -26,7 +26,7 @@ def make_app(asked: dict[str, Any]) -> Celery:
 
 
 def first(asked: dict[str, Any]) -> bool:
-    """Whether this is the node that has the beat."""
+    """Return whether this is the node that has the beat."""
     with redis.Redis.from_url(asked["url"]) as client:
         return bool(client.set("bench:beat", "1", nx=True))
 

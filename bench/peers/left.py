@@ -1,4 +1,4 @@
-"""What a peer still has to do, asked of its store from outside: a run is over when its outcome is there."""
+"""The work that a peer has left, counted in its store from outside: a run is over when its outcome is there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEYS = {
 
 @contextmanager
 def left_in_store(peer: str, url: str, instant: int) -> Iterator[Callable[[], int]]:
-    """A question that answers how many are not recorded as done."""
+    """Yield a function that counts the runs that are not recorded as done."""
     if peer in _SQL:
         import psycopg
 

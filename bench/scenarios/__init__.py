@@ -14,7 +14,7 @@ __all__ = ["Bench", "Scenario"]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a scenario gets: servers, a folder, and whether to be quick."""
+    """The means of a scenario: servers, a folder, and whether to be quick."""
 
     servers: Servers
     folder: Path

@@ -69,13 +69,13 @@ def run(bench: Bench) -> Report:
 
 
 def _costs(figures: dict[str, Any]) -> tuple[float, float, float]:
-    """What a run costs, and how many the cores could carry if they never waited."""
+    """Return the cost of a run, and how many the cores could carry if they never waited."""
     mine, rest = figures["cpu_us_per_run"], figures["rest_us_per_run"]
     return mine, rest, round((os.cpu_count() or 1) * 1e6 / (mine + rest))
 
 
 def _sizes(bench: Bench, store: str) -> tuple[int, ...]:
-    """How many fall due at once; the growth is seen on the stores with a target, the others show where they end."""
+    """Return how many fall due at once; stores with a target show the growth, the others their end."""
     if bench.quick:
         return (100, 1_000)
     return (1, 10, 100, 1_000, 10_000, 20_000) if store in ("postgres", "redis") or bench.thorough else (20_000,)

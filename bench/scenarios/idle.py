@@ -25,7 +25,7 @@ def run(bench: Bench) -> Report:
     table = report.table("Per node", "store", "statements/s", "commits/s", "CPU %", "RSS MB", "what")
     seconds = 11 if bench.quick else 60
     urls = [bench.servers.fresh(store) for store in bench.stores]
-    with ThreadPoolExecutor(len(urls)) as side_by_side:  # idle nodes are in nobody's way
+    with ThreadPoolExecutor(len(urls)) as side_by_side:  # idle nodes do not disturb each other
         found = list(side_by_side.map(lambda url: measure_idle(url, seconds), urls))
     for store, figures in zip(bench.stores, found, strict=True):
         report.figures[store] = figures

@@ -1,4 +1,4 @@
-"""What `import solocron` costs: processor time above that of a bare interpreter."""
+"""The cost of `import solocron`: processor time above that of a bare interpreter."""
 
 from __future__ import annotations
 

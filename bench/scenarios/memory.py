@@ -1,4 +1,4 @@
-"""What a declared job weighs in a process: memory of a node with many jobs against one with none."""
+"""The weight of a declared job in a process: memory of a node with many jobs against one with none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["run"]
 
 
 def run(bench: Bench) -> Report:
-    """What the program's own functions weigh, one for each job, is told and not counted.
+    """Report the weight of the program's own functions, one for each job, without counting it.
 
     A node without jobs has not yet filled SQLite's page caches (2 MB for each connection, whatever is stored) nor
     written a batch: `each further` tells what jobs alone weigh.

@@ -1,4 +1,4 @@
-"""How a burst is shared: the same work with one to ten nodes, on two cores or whatever the machine has."""
+"""The sharing of a burst: the same work with one to ten nodes, on two cores or whatever the machine has."""
 
 from __future__ import annotations
 

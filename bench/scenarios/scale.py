@@ -1,4 +1,4 @@
-"""How cost grows with the number of stored schedules: a thousand due each second among up to a million."""
+"""The growth of cost with the number of stored schedules: a thousand due each second among up to a million."""
 
 from __future__ import annotations
 

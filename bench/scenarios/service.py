@@ -145,7 +145,7 @@ def _ask(service: Service, store: Store, token: str, path: str, times: int) -> d
 
 
 def _watch(service: Service, store: Store) -> dict[str, Any]:
-    """What passes take once every job was compared; ten of them are twenty seconds."""
+    """Measure passes once every job was compared; ten of them are twenty seconds."""
     whole = False
     while not whole:
         service.watcher.look(at_once=True)

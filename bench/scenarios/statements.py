@@ -1,4 +1,4 @@
-"""What cannot be noisy: statements and commits per run, counted by the clients and by the server itself."""
+"""Figures without noise: statements and commits per run, counted by the clients and by the server itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["run"]
 _IDLE = frozenset(
     ("session_renewed", "held_jobs", "all_documents", "holders", "prune_runs", "prune_sessions", "clock", "signals")
 )
-"""What a node sends whether anything is due or not: its beats, its looks at the others, its upkeep."""
+"""Statements of a node whether anything is due or not: its beats, its looks at the others, its upkeep."""
 
 
 def run(bench: Bench) -> Report:

@@ -1,4 +1,4 @@
-"""What counters of outcomes in a job's document would cost: processor time and bytes of a run.
+"""The cost of counters of outcomes in a job's document: processor time and bytes of a run.
 
     python -m bench.spikes.counts_in_document
 

@@ -1,4 +1,4 @@
-"""What msgspec would save: frozen values, the codec of a job and of a session, and a claim and its finish.
+"""The gain of msgspec: frozen values, the codec of a job and of a session, and a claim and its finish.
 
     pip install msgspec
     python -m bench.spikes.msgspec_codec

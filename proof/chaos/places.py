@@ -40,7 +40,7 @@ class Place:
         self.url = ""
         self.restarts = 0
         self.calls = 0
-        """Return the calls of clients that the server itself has counted; SQLite counts none."""
+        """Calls of clients that the server itself has counted; SQLite counts none."""
         self._small = small_disk and os.geteuid() == 0 and name in _DISK
         self._stack = ExitStack()
         self._counted: int | None = None
@@ -53,12 +53,12 @@ class Place:
 
     @staticmethod
     def missing(name: str) -> str | None:
-        """What to do where this store's server is not installed."""
+        """Return what to do where this store's server is not installed."""
         kind = INSTALLED.get(name)
         return kind.hint if kind is not None and kind.binary() is None else None
 
     def version(self) -> str:
-        """What the server calls itself."""
+        """Return the name and version of the server."""
         if self.server is None:
             return f"SQLite {sqlite3.sqlite_version}"
         return f"{type(self.server).__name__} {self.server.version()}"

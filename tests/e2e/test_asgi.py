@@ -30,7 +30,7 @@ def test_a_loop_blocked_for_three_leases_keeps_its_session(make_fleet: MakeFleet
     assert start.pid == web.pid
     other = fleet.start(1)[0]
     with pytest.raises(TimeoutError):
-        _answers(port, timeout=0.3)  # the loop is blocked indeed: nobody is served
+        _answers(port, timeout=0.3)  # the loop is blocked indeed: no request is served
     wait_until(
         lambda: [event for event in web.events("session renewed") if event["at"] > start.at + 3 * LEASE],
         within=30,

@@ -107,7 +107,7 @@ class Place:
                 yield line
 
     def rest(self, word: str) -> list[str]:
-        """The slots in what is left in the pipe, once nobody writes any more."""
+        """The slots in what is left in the pipe, once no process writes any more."""
         os.write(self._write, b"end\n")
         return [line[1] for line in iter(lambda: self.ledger.readline().split(), ["end"]) if line[0] == word]
 
@@ -230,7 +230,7 @@ def _all_of(terminal: int) -> str:
     while select.select([terminal], [], [], PATIENCE)[0]:
         try:
             part = os.read(terminal, 4096)
-        except OSError:  # Linux's way to say that nobody is left on the other side
+        except OSError:  # Linux's way to say that the other side is gone
             break
         if not part:
             break

@@ -1,4 +1,4 @@
-"""The billing example, killed at every boundary of every step and every key: everybody is charged and mailed once."""
+"""The billing example, killed at every boundary of every step and key: each customer is charged and mailed once."""
 
 from __future__ import annotations
 

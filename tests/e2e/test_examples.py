@@ -25,7 +25,7 @@ EXAMPLES = ROOT / "examples"
 
 
 def run(name: str, *arguments: str, folder: Path) -> str:
-    """Run an example to its end in a folder of its own; what it printed."""
+    """Run an example to its end in a folder of its own; return what it printed."""
     command = [sys.executable, str(EXAMPLES / name), *arguments]
     done = subprocess.run(
         command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=60
@@ -40,7 +40,7 @@ def environment(**other: str) -> dict[str, str]:
 
 
 def client(folder: Path) -> Scheduler:
-    """Looks into the store that an example has used; a scheduler that is not started holds nothing but connections."""
+    """Look into the store that an example has used; a scheduler that is not started holds nothing but connections."""
     return Scheduler(f"sqlite:///{folder / 'jobs.db'}")
 
 
@@ -62,7 +62,7 @@ def test_hello_is_the_code_of_the_readme_and_runs_at_once(tmp_path: Path) -> Non
 
 
 def code(text: str) -> list[str]:
-    """The lines without comments, blanks and indentation."""
+    """Return the lines without comments, empty lines and indentation."""
     lines = (re.sub(r"\s+#.*", "", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
 

@@ -12,7 +12,7 @@ MOMENTS = {
     "claiming": 2,  # about to ask for what is due
     "claimed": 2,  # the claim is in the store, its body has not begun
     "begun": 2,  # the body may start
-    "body-ended": 2,  # the body is over, nobody knows yet
+    "body-ended": 2,  # the body is over, and its node does not know it yet
     "finishing": 2,  # about to record it
     "finished": 2,  # recorded, the node does not know yet
     "renewing": 2,  # about to extend the session

@@ -107,8 +107,8 @@ def test_a_slot_that_no_body_ended_is_lost(case: Case) -> None:
     assert not verdict.clean
 
 
-def test_a_job_without_retries_is_owed_a_record_and_no_more(case: Case) -> None:
-    """Its node died in the middle: nobody will ever end that body, and the log says so."""
+def test_a_job_without_retries_gets_a_record_and_no_more(case: Case) -> None:
+    """Its node died in the middle: no node will ever end that body, and the log says so."""
     first, *others = case.slots
     case.ran(*others)
     case.says("start", first, after=0.1)
@@ -201,7 +201,7 @@ def test_a_slot_without_a_final_record_is_unrecorded(case: Case, status: Status 
 
 
 def test_an_end_that_is_not_recorded_is_not_settled(case: Case) -> None:
-    """A node may die between the end of a body and its record: somebody still has to repeat it."""
+    """A node may die between the end of a body and its record: another node still has to repeat it."""
     case.ran(*case.slots[1:])
     case.says("start", case.slots[0], after=0.1)
     case.says("end", case.slots[0], after=0.2)

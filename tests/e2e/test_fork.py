@@ -35,7 +35,7 @@ def test_a_fork_after_start_gets_a_session_of_its_own_and_leaves_the_parents_alo
     assert len(own) == 1
     assert own[0] != parents
     assert facts["both"][own[0]][1] != facts["both"][parents][1], "nor do they share a node's name"
-    assert set(facts["after"]) == {parents}, "the child's goodbye ended the child's session only"
+    assert set(facts["after"]) == {parents}, "the child closed its own session only"
     assert facts["clean"]
     assert facts["child_clean"]
     starts = [(line.run, line.attempt) for line in ledger.lines(event="start")]
@@ -48,7 +48,7 @@ def test_a_fork_in_the_middle_of_another_threads_write_can_write_too(tmp_path: P
 
 
 def test_no_thread_of_a_node_imports_anything(tmp_path: Path) -> None:
-    """A module that a thread is importing while the process is forked stays locked in the child for ever."""
+    """A module that a thread is importing while the process is forked stays locked in the child forever."""
     assert imports_of(f"sqlite:///{tmp_path / 'store.db'}") == []
 
 

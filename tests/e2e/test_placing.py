@@ -26,7 +26,7 @@ def test_shards_limits_and_nodes_survive_kill_9(make_fleet: MakeFleet, kills: in
         fleet.alive()[0].kill()
         fleet.start(1)
     peace = fleet.scheduler.open().store.clock()
-    wait_until(lambda: _everywhere(fleet, peace) >= 4, within=60, what="slots in peace, in which everybody has a part")
+    wait_until(lambda: _everywhere(fleet, peace) >= 4, within=60, what="slots in peace, in which every node has a part")
     until = fleet.scheduler.open().store.clock()
     wait_until(lambda: not _open(fleet, since, until), within=60, what="every slot to have its last word")
     permits = [limit for limit in fleet.scheduler.limits() if limit.name == "scarce"]
@@ -116,7 +116,7 @@ def _judge_limit(fleet: Fleet, lines: list[Line]) -> None:
 
 
 def _judge_nodes(fleet: Fleet, lines: list[Line], log: list[Record], since: int, until: int) -> None:
-    """Whoever lived around a slot ran it once; every part has a last word; nobody ran one twice."""
+    """Each node that lived around a slot ran it once; every part has a last word; no node ran one twice."""
     starts = Counter((line.slot, line.node) for line in lines if line.job == "everywhere" and line.event == "start")
     assert [part for part, count in starts.items() if count > 1] == [], "a node ran a slot twice"
     last: dict[str, Record] = {}

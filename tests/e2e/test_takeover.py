@@ -39,7 +39,7 @@ def test_after_kill_9_a_run_starts_elsewhere_within_a_lease_and_a_second_of_the_
 
 @pytest.mark.invariant("I21: after a drain nothing is left")
 def test_after_sigterm_a_run_starts_elsewhere_at_once(make_fleet: MakeFleet) -> None:
-    """The lease is a minute: whoever had to wait for it would be seen."""
+    """The lease is a minute: a node that had to wait for it would be seen."""
     fleet = make_fleet("tests.e2e.jobs.slow", lease="60s", grace="300ms")
     first = fleet.start(1)[0]
     run = fleet.scheduler.trigger("patient")

@@ -12,7 +12,7 @@ __all__ = ["KNOWN", "Known"]
 
 @dataclass(frozen=True)
 class Known:
-    """A bug of somebody else."""
+    """A bug that another scheduler had."""
 
     name: str
     where: str
@@ -104,7 +104,7 @@ KNOWN = (
     Known(
         "P15",
         "APScheduler #529, #980, #1021, #1036, #1059",
-        "the repeated hour: the same next time for ever, a day skipped, or a time that does not exist",
+        "the repeated hour: the same next time forever, a day skipped, or a time that does not exist",
         ("tests/unit/schedules/test_properties.py::test_the_next_slot_is_later_and_the_last_one_earlier",),
     ),
     Known(

@@ -187,7 +187,7 @@ def test_p6_a_late_release_leaves_the_successors_lock_alone() -> None:
 @pytest.mark.parametrize("leg", ["select lock", "commit lock"])
 @pytest.mark.parametrize("arrives", [None, 0.01])
 def test_p7_a_release_that_failed_can_be_made_again(leg: str, arrives: float | None) -> None:
-    """Whatever became of the first try, the second one is still ours to make, and nobody is locked out."""
+    """Whatever became of the first try, the second one is still ours to make, and no process is locked out."""
     cluster = Cluster(idle, nodes=2)
     cluster.run("5s")
     first: list[Any] = []

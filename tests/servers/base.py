@@ -39,7 +39,7 @@ class Server(ABC):
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     """Shuts it down in order, as for a restart."""
     end_signal: ClassVar[signal.Signals] = signal.SIGKILL
-    """Ends it at once, when nobody will want its data again."""
+    """End it at once; its data is not needed again."""
     ready_within: ClassVar[float] = 60.0
     """Seconds; a start takes well under one, but the machine may be busy."""
     running: ClassVar[set[Server]] = set()
@@ -261,7 +261,7 @@ class Server(ABC):
 
 
 def free_port() -> int:
-    """A port that nobody listens on, below those that the kernel gives to outgoing connections.
+    """Return a port without a listener, below those that the kernel gives to outgoing connections.
 
     Else a client that keeps calling while the server is down may be given that very port, and meet itself.
     """

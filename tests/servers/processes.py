@@ -98,7 +98,7 @@ def command(pid: int) -> str:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields after the name, which may itself hold blanks and brackets: state, parent, ..."""
+    """The fields after the name, which may itself hold spaces and brackets: state, parent, ..."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -85,7 +85,7 @@ class Driver:
                 self._beat(node, node.session)
 
     def _outage(self, dice: random.Random, name: str) -> None:
-        """Nobody is there for up to a few hundred slots of the busiest job; every session runs out."""
+        """No node is there for up to a few hundred slots of the busiest job; every session runs out."""
         periods = [3600 * SECOND]
         for job in self.world.jobs.values():
             slots = resolve(job.definition.schedule)
@@ -125,7 +125,7 @@ class Driver:
         dice.choice(self.nodes).forget()
 
     def _claim(self, dice: random.Random, name: str) -> None:
-        """Rule 1: the claim commits only if its session is live. Now and then somebody asks too early."""
+        """Rule 1: the claim commits only if its session is live. Now and then a node asks too early."""
         node = dice.choice(self.nodes)
         job = self.world.jobs.get(name)
         if node.session is None or job is None or not self.world.live(node.session):
@@ -305,7 +305,7 @@ class Driver:
         for name in list(self.world.jobs):
             while (due := self.world.jobs[name].due_at) is not None and self.world.jobs[name].waiting:
                 if due > horizon or not self._work_off(name, max(due, self.world.now)):
-                    return  # it would go on for ever: the checkers will say so
+                    return  # it would go on forever: the checkers will say so
         for name in list(self.world.jobs):
             self._work_off(name, max(self.world.now, horizon))
 
@@ -342,7 +342,7 @@ def play(first: int, codes: Iterable[int], *, heal: bool = True) -> Driver:
 
 
 def definition(dice: random.Random, now: int) -> Definition:
-    """Any policies; a healed world works off what they owe, so ages and queues are kept small."""
+    """Any policies; a healed world works off what is waiting, so ages and queues are kept small."""
     schedule: Schedule | None = dice.choice(
         [
             None,

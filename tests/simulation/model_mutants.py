@@ -169,7 +169,7 @@ MUTANTS = [
 # --- so that no checker is blind --------------------------------------------------------------------------------------
 
 
-def _still_owed(bites: Bites) -> Patches:
+def _still_waiting(bites: Bites) -> Patches:
     real = claiming._take
 
     def take(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Record, ...]]:
@@ -243,7 +243,7 @@ def _asleep(bites: Bites) -> Patches:
 
 
 HARNESS = [
-    Mutant("H-1", "a claimed run stays waiting", ("i1", "i2"), _still_owed),
+    Mutant("H-1", "a claimed run stays waiting", ("i1", "i2"), _still_waiting),
     Mutant("H-2", "a retry has the number of the attempt before", ("i2", "i12"), _same_attempt),
     Mutant("H-3", "a record is stamped with another time than its commit", ("i12",), _late_entry),
     Mutant("H-4", "requests are not remembered", ("i13",), _forgetful),

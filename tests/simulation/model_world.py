@@ -133,7 +133,7 @@ def i6_one_terminal_record(world: World, tales: Mapping[Which, Tale]) -> Iterato
         ended = [attempt for attempt, _ in tale.closed]
         if len(ended) != len(set(ended)):
             yield f"{which}: an attempt ended twice, {ended}"
-        # One that was handed back after somebody asked for its end is not waiting again: that is its last word.
+        # One that was handed back after its end was asked for is not waiting again: that is its last word.
         words = len(tale.passed) + any(
             commit.verb != "hand back" or not (isinstance(commit.after, Job) and waiting(commit.after, which))
             for _, commit in tale.closed

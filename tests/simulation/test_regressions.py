@@ -105,7 +105,7 @@ def test_progress_that_is_no_number_is_the_bodys_own_error(done: object) -> None
 
 @pytest.mark.invariant("I1: a slot has one live claim at a time")
 def test_a_lock_that_is_asked_for_once_does_not_bury_its_holder_after_a_step_of_the_stores_clock() -> None:
-    """A step expires every session at once, so "nobody else is alive" proves nothing: who asks from a node is alive."""
+    """A step expires every session at once, so "no other node is alive" proves nothing: a node that asks is alive."""
     got: list[bool] = []
 
     @every("1h", name="holder")
@@ -208,7 +208,7 @@ MONDAY = datetime(2026, 6, 15, 9, tzinfo=UTC)
 
 
 def _bank(cluster: Cluster, revision: int) -> None:
-    """A revision is written and announced, and whoever did it dies before any job was put under it."""
+    """A revision is written and announced, and the node that did it dies before any job was put under it."""
     body = {"revision": revision, "weekend": [5, 6], "holidays": [["2026-12-24", f"revision {revision}"]]}
     cluster.fleet.database.put(SmallDocument(kind=Kind.CALENDAR, name=f"bank@{revision}", body=body))
     cluster.fleet.database.put(SmallDocument(kind=Kind.CALENDAR, name="bank", body={"revision": revision}))
@@ -229,7 +229,7 @@ def test_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_before_i
     """A new definition ends the old rule, whose slots only that revision can tell (seed 1, six leases of deploys).
 
     The new node knew the latest revision and not the one that the job was still under. To its eyes the old rule had no
-    slots, and those that nobody had decided yet were gone without a word.
+    slots, and those that no node had decided yet were gone without a word.
     """
     cluster = Cluster(nodes=0, start=MONDAY, lease="6s")
     changed: list[int] = []
@@ -285,7 +285,7 @@ def test_a_job_never_goes_back_to_an_older_revision_of_its_calendar() -> None:
 
 @pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
 def test_a_definition_that_comes_late_from_a_node_that_is_gone_is_put_under_the_latest_revision() -> None:
-    """Everybody has followed a change, and then a write arrives that was sent before it: a rarer look finds it."""
+    """Every node has followed a change, and then a write arrives that was sent before it: a rarer look finds it."""
     cluster = Cluster(nodes=0, start=MONDAY, lease="6s")
     _bank(cluster, 1)
     cluster.start(0, _old)
@@ -303,8 +303,9 @@ def test_a_definition_that_comes_late_from_a_node_that_is_gone_is_put_under_the_
 def test_a_node_that_stops_frees_nothing_as_long_as_its_session_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a session comes before what it holds is free, and must be known to have come (seed 82, seven nodes).
 
-    The goodbye was contended and nobody looked at the answer: the permit of a claim under way was freed, the claim was
-    granted after that, because the session still lived, and its body started under a permit that anybody could take.
+    Closing the session was contended, and the result was not looked at: the permit of a claim under way was freed, the
+    claim was granted after that, because the session still lived, and its body started under a permit that any node
+    could take.
     """
 
     @every("1h", name="job", limit="scarce:1")

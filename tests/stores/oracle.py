@@ -331,5 +331,7 @@ def _shown(applied: Applied) -> Any:
     if not applied.alive:
         return "not alive"
     results = [(r.name, r.verdict, r.doc, r.answer) for r in applied.results]
-    assert not {Verdict.CONTENDED, Verdict.UNKNOWN} & {verdict for _, verdict, _, _ in results}, "nobody else is there"
+    assert not {Verdict.CONTENDED, Verdict.UNKNOWN} & {verdict for _, verdict, _, _ in results}, (
+        "no other client is there"
+    )
     return sorted(results, key=lambda result: result[0]), applied.next_due

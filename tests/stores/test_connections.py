@@ -58,7 +58,7 @@ def count_mariadb(server: MariaDB, url: str) -> int:
 
 
 def count_redis(url: str) -> int:
-    """Connections to this database, whoever uses the others of the server."""
+    """Connections to this database, without those of other databases of the server."""
     with closing(redis.Redis.from_url(url)) as connection:
         own = connection.client_id()
         found: Any = connection.client_list()

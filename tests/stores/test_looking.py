@@ -115,7 +115,7 @@ def _redis(url: str) -> Any:
 
 
 def settled(url: str) -> str:
-    """A namespace with a job, a calendar, a lock and a run, and nobody in it any more; answers the run."""
+    """A namespace with a job, a calendar, a lock and a run, and no node in it any more; returns the run."""
     scheduler = Scheduler(url, node="kitchen")
     scheduler.calendar("bank", weekend=())
     scheduler.every("1000d", name="work", calendar="bank")(lambda: None)

@@ -76,7 +76,7 @@ class ShowsItsUrl(RedisStore):
 
 
 class TakesARefusalForAnOutage(RedisStore):
-    """A wrong password is tried for ever."""
+    """A wrong password is tried forever."""
 
     def open(self) -> None:
         try:

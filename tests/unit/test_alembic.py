@@ -33,7 +33,7 @@ def own() -> sa.MetaData:
 
 @pytest.fixture(params=["sqlite", "postgres", "postgres?schema=cron", "sqlite?prefix=my_"])
 def look(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Look, str]]:
-    """A database with a store, keys and guards in it; answers what autogenerate would do, and the store's prefix."""
+    """A database with a store, keys and guards in it; returns what autogenerate would do, and the store's prefix."""
     kind, _, options = request.param.partition("?")
     url = request.getfixturevalue("postgres").fresh_url() if kind == "postgres" else f"sqlite:///{tmp_path}/books.db"
     store = f"{url}?{options}" if kind == "postgres" and options else url

@@ -1,4 +1,4 @@
-"""What a job has written."""
+"""A row that a job has written."""
 
 from django.db import models
 

@@ -32,7 +32,9 @@ def days_off(
     days = check_names(weekend, "weekend", untouched="Nothing was saved.")
     for word in days:
         if word not in WEEKDAYS:
-            raise InvalidError(f"weekend={word!r:.40} is no day; choose from {', '.join(WEEKDAYS)}. Nothing was saved.")
+            raise InvalidError(
+                f"weekend={word!r:.40} is not a day; choose from {', '.join(WEEKDAYS)}. Nothing was saved."
+            )
     found: dict[date, str] = {}
     if country is not None:
         found |= _of_country(name, country, subdivision, from_us(now).year)
@@ -42,7 +44,7 @@ def days_off(
     for day, said in given:
         if not isinstance(day, date) or isinstance(day, datetime):
             raise InvalidError(
-                f"holidays: {day!r:.60} is no date; hand over dates, such as date(2027, 5, 1). Nothing was saved."
+                f"holidays: {day!r:.60} is not a date; give dates, such as date(2027, 5, 1). Nothing was saved."
             )
         found[day] = str(said)
     if len(found) > MOST:

@@ -1,4 +1,4 @@
-"""What the workers of Celery that answer know: a task that none of them has is dropped by the one that gets it."""
+"""Ask the workers of Celery what they know: a task that none of them has is dropped by the one that gets it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ that asks leaves a second later."""
 
 
 class Workers:
-    """Asks the workers by remote control, on a connection of its own. Silence is no answer: they may be busy."""
+    """Asks the workers by remote control, on a connection of its own. Silence tells nothing: they may be busy."""
 
     def __init__(self, app: Any, connect: Callable[[], Any]) -> None:
         self._app = app

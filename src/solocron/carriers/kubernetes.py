@@ -53,7 +53,9 @@ class KubernetesCarrier:
     ) -> None:
         for name, value in (("target", target), ("image", image)):
             if not isinstance(value, str) or not value.strip():
-                raise InvalidError(f"KubernetesCarrier: {name}={value!r:.80} is not a text; nothing was made.")
+                raise InvalidError(
+                    f"KubernetesCarrier: {name}={value!r:.80} must be a string that is not empty; nothing was made."
+                )
         self._target = target
         self._image = Image(name=image, command=tuple(command), secret=secret)
         self._cluster_namespace = namespace

@@ -1,4 +1,4 @@
-"""What the carriers share: the task that messages arrive at, payloads as arguments, a broker's certain no."""
+"""Parts that the carriers share: the task that messages arrive at, payloads as arguments, a broker's certain no."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pass gave to carriers: it is over for the command, and no run of its list."""
+"""Runs that a pass gave to carriers: over for the command, and not in its list of runs."""
 
 from __future__ import annotations
 

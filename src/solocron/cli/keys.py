@@ -25,7 +25,7 @@ _ENTER, _ESCAPE, _DELETE = ("\r", "\n"), "\x1b", ("\x7f", "\b")
 
 @dataclass(slots=True)
 class View:
-    """What is shown, and how."""
+    """The jobs that are shown, and how."""
 
     job: str = ""
     """Part of the names of the jobs that are shown."""
@@ -36,7 +36,7 @@ class View:
 
     @property
     def said(self) -> str:
-        """What a person has chosen, for the first line."""
+        """Return what a person has chosen, for the first line."""
         words = [f"jobs with {self.job!r}"] if self.job or self.typing else []
         words += ["paused: p goes on"] if self.paused else []
         return f"  [{', '.join(words)}]" if words else ""

@@ -46,7 +46,7 @@ def _run_row(run: RunView) -> Sequence[str]:
 
 
 def _between(start: datetime | None, end: datetime | None) -> str:
-    """Format the time between two instants. A node estimates the store's clock: one a moment early is no time."""
+    """Format the time between two instants; below 0, as the clock is estimated, it is shown as 0."""
     return "-" if start is None or end is None else span(max(end - start, timedelta()))
 
 

@@ -1,4 +1,4 @@
-"""What a command is about: one job, or many jobs at once."""
+"""The scope of a command: one job, or many jobs at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `serve` and `run --serve` share: where to listen, who may ask, and the application that they serve."""
+"""Parts that `serve` and `run --serve` share: where to listen, who may ask, and the application that they serve."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add_serving(parser: ArgumentParser | _ArgumentGroup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Who may ask, and under which names."""
+    """The callers that may ask, and the host names that they may use."""
 
     tokens: Tokens
     hosts: frozenset[str]

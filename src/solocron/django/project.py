@@ -74,7 +74,7 @@ class FailedModule:
 
     @property
     def sentence(self) -> str:
-        """What happened, for people."""
+        """Return what happened, for people."""
         cause = str(self.error) if isinstance(self.error, SolocronError) else repr(self.error)
         return f"{self.module}: {cause}"
 

@@ -31,7 +31,7 @@ _NOTHING = "Nothing was started."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSettings:
-    """What a project says of Solocron."""
+    """The settings of a project."""
 
     alias: str | None
     """The database of Django's that is the store; None if it is named by a URL."""

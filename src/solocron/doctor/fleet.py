@@ -193,7 +193,7 @@ def versions(sight: Sight, mine: str) -> Iterator[Check]:
 
 
 def keep(sight: Sight) -> int | None:
-    """For how long records are kept: the live nodes prune, each by its own time, so the shortest counts.
+    """Return for how long records are kept: live nodes prune, each by its own time, so the shortest counts.
 
     Where no node lives, the last one that did says so; None where no node ever has.
     """

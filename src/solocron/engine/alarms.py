@@ -42,7 +42,7 @@ class AlarmSettings:
     """What a scheduler looks for, and what becomes of its messages."""
 
     bounds: Bounds
-    outcome: Callable[[str], Delivery | None] = lambda _: Delivery.DONE
+    outcome: Callable[[str], Delivery | None]
     """Returns what became of the message of an id; None while it is being sent."""
 
 

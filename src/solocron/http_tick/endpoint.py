@@ -28,7 +28,7 @@ _SPARE = 10.0
 
 
 class TickResponse(NamedTuple):
-    """What a caller gets."""
+    """The response to a tick."""
 
     status: int
     json: Mapping[str, Any]

@@ -24,7 +24,7 @@ _NOTHING = "Nothing is served."
 
 
 class ProofVerdict(Enum):
-    """What a proof is worth."""
+    """The judgement of a proof, with its HTTP status."""
 
     GOOD = 200
     MISSING = 401

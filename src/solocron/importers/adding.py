@@ -27,7 +27,7 @@ _LINES = ({"job", "incarnation", "fingerprint"}, {"job", "adding", "instead_of"}
 
 
 class ImportResult(StrEnum):
-    """What became of a job."""
+    """Outcomes of adding one job."""
 
     ADDED = "added"
     THERE = "there already"

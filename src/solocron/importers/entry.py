@@ -1,4 +1,4 @@
-"""What an import makes of one entry of another scheduler: a job as data, or the reason why there is none."""
+"""One entry of another scheduler, as an import reads it: a job as data, or the reason why there is none."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def fields_of(name: str, schedule: Schedule) -> tuple[str, str]:
         return _of_cron(name, inner), str(inner.zone)
     if isinstance(inner, Every):
         return _of_period(name, inner), "UTC"
-    raise _refusal(name, f"{schedule.describe()} is no cron expression")
+    raise _refusal(name, f"{schedule.describe()} is not a cron expression")
 
 
 def _of_cron(name: str, cron: Cron) -> str:

@@ -1,4 +1,4 @@
-"""What `solocron export kubernetes` prints: a CronJob per job, one CronJob for all, or nodes that run all the time."""
+"""Manifests of `solocron export kubernetes`: a CronJob per job, one CronJob for all, or nodes that run all the time."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def check_pod_options(options: Mapping[str, Any], undone: str) -> None:
     for name, value in options.items():
         wanted = POD_OPTIONS[name]
         if not isinstance(value, wanted):
-            what = {str: "a text", Mapping: "a mapping"}.get(wanted, "a list")  # type: ignore[call-overload]
+            what = {str: "a string", Mapping: "a mapping"}.get(wanted, "a list")  # type: ignore[call-overload]
             raise InvalidError(f"hand_over={{{name!r}: {value!r:.60}}} is not {what}. {undone}")
 
 

@@ -33,7 +33,7 @@ _SLOTS = 3
 
 
 class Difference(StrEnum):
-    """What a deployment does to a job."""
+    """Effects of a deployment on a job."""
 
     ADDED = "added"
     CHANGED = "changed"

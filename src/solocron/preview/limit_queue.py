@@ -16,7 +16,7 @@ _MOST_RUNS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitForecast:
-    """What happens at one limit until `until`; durations in microseconds."""
+    """The queue at one limit until `until`; durations in microseconds."""
 
     limit: str
     most: int

@@ -16,7 +16,7 @@ __all__ = ["Plan", "make_plan"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the fleet will do from `start` on, before `end`; instants in microseconds."""
+    """The runs of the fleet from `start` on, before `end`; instants in microseconds."""
 
     start: int
     end: int

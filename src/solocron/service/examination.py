@@ -24,7 +24,7 @@ _KEPT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What one look has found."""
+    """The checks of one look."""
 
     checks: tuple[Check, ...]
     at: datetime

@@ -43,7 +43,7 @@ HostAuth = Callable[[Mapping[str, str], Mapping[str, str]], "Identity | Awaitabl
 
 
 class Via(StrEnum):
-    """How a caller was identified."""
+    """Ways to identify a caller."""
 
     BEARER = "bearer"
     COOKIE = "cookie"

@@ -59,7 +59,7 @@ FOREIGN = LiveTimes(life=25.0)
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a client wants to hear of, and the last that it has heard."""
+    """Topics that a client has subscribed to, and the last position that it has read."""
 
     topics: frozenset[str]
     last: Position | None = None

@@ -39,7 +39,7 @@ _NOTHING = "Nothing is served."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oidc:
-    """Whose tokens may tick: an issuer, the audience that they are made for, and the caller by subject or email."""
+    """The tokens that may tick: an issuer, the audience that they are made for, and the caller by subject or email."""
 
     issuer: str
     audience: str

@@ -37,7 +37,7 @@ _RETRY = ("Retry-After", "5")
 
 @dataclass(frozen=True, slots=True)
 class FieldFault:
-    """What is wrong with one parameter: where it is, its name, and what would be right."""
+    """A fault of one parameter: where it is, its name, and what would be right."""
 
     place: str
     name: str

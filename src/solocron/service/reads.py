@@ -84,7 +84,7 @@ class LostPage:
 
 @dataclass(frozen=True, slots=True)
 class Deeds:
-    """What nodes did by themselves, as far as it is asked for."""
+    """Acts of the nodes themselves, as far as they are asked for."""
 
     pauses: Mapping[str, PauseView]
     """The pauses that stand and that no caller asked for, by job."""

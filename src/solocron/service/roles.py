@@ -1,4 +1,4 @@
-"""Who a caller is, and what each role may do."""
+"""Roles of callers, and what each may do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Identity", "Role", "RouteAccess", "is_allowed"]
 
 
 class Role(StrEnum):
-    """What a caller may do. No role contains `tick`."""
+    """Rights of a caller. No role contains `tick`."""
 
     READ = "read"
     OPERATE = "operate"
@@ -18,7 +18,7 @@ class Role(StrEnum):
 
 
 class RouteAccess(StrEnum):
-    """What a route asks for."""
+    """Rights that a route asks for."""
 
     PUBLIC = "public"
     READ = "read"

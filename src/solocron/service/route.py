@@ -18,7 +18,7 @@ Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 
 class Feature(StrEnum):
-    """What a service may be without."""
+    """Features that a service may lack."""
 
     TICK = "tick"
     """Code to run: a scheduler whose jobs are declared here."""

@@ -1,4 +1,4 @@
-"""What of a value may be shown: results and payloads only where they are asked for, secrets never, texts cut."""
+"""Show values with care: results and payloads only where they are asked for, secrets never, long strings cut."""
 
 from __future__ import annotations
 

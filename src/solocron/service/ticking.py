@@ -30,7 +30,7 @@ class TickedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickAnswer:
-    """What a pass did. A run that failed is no failure of the pass: its retries are the scheduler's business."""
+    """The report of a pass. A run that failed does not fail the pass: its retries are the scheduler's business."""
 
     busy: bool
     """True if another pass is under way in this process; this request did nothing."""
@@ -46,7 +46,7 @@ class TickAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TickResult:
-    """What a pass of a scheduler did, and when something is due next."""
+    """The runs of a pass, and when something is due next."""
 
     runs: Sequence[RunView] = ()
     next: datetime | None = None

@@ -65,7 +65,7 @@ class FixedTokens(Tokens):
 
 
 class JoinedTokens(Tokens):
-    """Tokens of several places; what cannot be read in one of them is no reason to refuse those of another."""
+    """Tokens of several places; a place that cannot be read does not close the others."""
 
     def __init__(self, *places: Tokens) -> None:
         self._places = places

@@ -18,7 +18,7 @@ _OURS_NOT_TAKEN = ("alert unknown ca", "alert bad certificate", "alert certifica
 
 
 def refusal(where: str, text: str, *, authority: str, own: str) -> StoreRefused | None:
-    """What to raise; None if the error is about something else. `authority` and `own` are options of the URL."""
+    """Return the error to raise; None if it is about something else. `authority` and `own` are options of the URL."""
     found = text.lower()
     if any(words in found for words in _NOT_TRUSTED):
         return StoreRefused(

@@ -50,7 +50,7 @@ def shop(
     request: pytest.FixtureRequest, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Any]:
     monkeypatch.setenv("SHOP_PICKUP", getattr(request, "param", "5m"))
-    monkeypatch.setenv("SHOP_GRACE", "500ms")  # for a body that would wait for ever
+    monkeypatch.setenv("SHOP_GRACE", "500ms")  # for a body that would wait forever
     monkeypatch.setenv("SHOP_STORE", f"sqlite:///{tmp_path}/shop.db")
     monkeypatch.setenv("SHOP_LEDGER", str(tmp_path / "ledger"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]))
@@ -293,5 +293,5 @@ class TestRefusals:
         assert "Nothing was started." in str(refused.value)
 
     def test_an_image_that_is_no_text(self) -> None:
-        with pytest.raises(InvalidError, match="image='' is not a text; nothing was made"):
+        with pytest.raises(InvalidError, match="image='' must be a string that is not empty; nothing was made"):
             KubernetesCarrier("shop:scheduler", image="")

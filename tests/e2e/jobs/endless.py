@@ -25,6 +25,6 @@ def live(run: Run, seconds: float | None) -> None:
 
 @every("1d", name="endless", run_in="process", retries=20)
 def endless(run: Run) -> None:
-    """The first attempt goes on for ever."""
+    """The first attempt goes on forever."""
     with witness(run):
         live(run, None if run.attempt == 1 else 0.0)

@@ -30,7 +30,7 @@ def main(url: str) -> int:
         with store.pool.link() as link:
             link.begin()
             writing.set()
-            threading.Event().wait(0.3)  # by itself: a store that holds forks back until then must not wait for ever
+            threading.Event().wait(0.3)  # by itself: a store that holds forks back until then must not wait forever
             link.commit()
         written.set()
 
@@ -40,7 +40,7 @@ def main(url: str) -> int:
     go_on, tell = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(PATIENCE)  # a child that waits for a lock which nobody holds would do so for ever
+        signal.alarm(PATIENCE)  # a child that waits for a lock without a holder would do so forever
         os.read(go_on, 1)
         try:
             store.signal()

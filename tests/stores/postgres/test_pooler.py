@@ -49,7 +49,7 @@ def work(store: PostgresStore) -> None:
 def test_a_pooler_that_the_url_does_not_mention_is_found_and_lived_with(
     start_pgbouncer: StartPgBouncer, caplog: pytest.LogCaptureFixture, mode: str, ignored: str
 ) -> None:
-    """Not an outage, no timeouts that are silently 0, no prepared statement of somebody else's."""
+    """Not an outage, no timeouts that are silently 0, no prepared statement of another client."""
     pooler = start_pgbouncer(pool_mode=mode, ignore_startup_parameters=ignored)
     with caplog.at_level(logging.WARNING, "solocron"), opened_store(pooler.fresh_url()) as store:
         work(store)

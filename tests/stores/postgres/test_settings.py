@@ -111,7 +111,7 @@ def test_a_pooler_in_between_means_no_listening_and_nothing_prepared(url: str) -
 def test_a_read_replica_is_refused_and_passed_over_among_several_hosts(
     start_server: StartServer, url: str, postgres: Postgres
 ) -> None:
-    """A server that recovers for ever is what a replica is to its clients."""
+    """A server that recovers forever is what a replica is to its clients."""
     server = start_server(Postgres, settings={"wal_level": "replica"})
     with opened_store(server.url):
         pass
@@ -126,7 +126,7 @@ def test_a_read_replica_is_refused_and_passed_over_among_several_hosts(
     store.close()
     here = f"127.0.0.1:{postgres.port}"
     several = url.replace(here, f"127.0.0.1:{free_port()},127.0.0.1:{server.port},{here}")
-    with opened_store(several) as store:  # nobody is at home at the first, the second is a replica
+    with opened_store(several) as store:  # the first does not answer, the second is a replica
         put(store, job("j"))
         assert line(store, "role").level == "OK"
     (server.folder / "data" / "standby.signal").unlink()

@@ -217,7 +217,7 @@ def test_a_lock_is_taken_with_two_calls_and_let_go_with_one(url: str) -> None:
 
 @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
 def test_what_a_client_remembers_of_a_lock_is_refused_when_it_is_old(url: str) -> None:
-    """Released by force meanwhile, and taken by somebody else: the old holder's release changes nothing."""
+    """Released by force meanwhile, and taken by another client: the old holder's release changes nothing."""
     with closing(Lock(url, "door")) as ours, closing(Lock(url, "door")) as theirs:
         held = ours.acquire()
         assert held is not None
@@ -260,7 +260,7 @@ def test_a_session_is_renewed_with_one_call_that_also_tells_what_it_holds(store:
         assert before + 14 * SECOND < after.expires_at <= store.clock() + 15 * SECOND
 
 
-def test_a_ring_that_fell_into_a_gap_is_heard_after_it(store: RedisStore, url: str, raw: redis.Redis) -> None:
+def test_a_notification_that_fell_into_a_gap_is_seen_after_it(store: RedisStore, url: str, raw: redis.Redis) -> None:
     other = RedisStore(url)
     try:
         assert store.wait(0) is False

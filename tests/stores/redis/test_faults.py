@@ -237,7 +237,7 @@ class TestReplies:
     def test_what_was_done_before_the_server_went_silent_is_told(
         self, url: str, store: RedisStore, proxy: ChaosProxy
     ) -> None:
-        """Of two portions the first is in; the second is worth repeating, and nobody may think the update complete."""
+        """Of two portions the first is in; the second is worth repeating, and the update must not seem complete."""
         many = [f"n{i:03}" for i in range(400)]
         put(store, *(note(Kind.KEY, name) for name in many))
         seen: list[str] = []
@@ -288,7 +288,7 @@ class TestReplies:
 
     @pytest.mark.usefixtures("store")
     def test_an_interrupted_call_discards_its_connection(self, url: str, proxy: ChaosProxy) -> None:
-        """The reply that nobody waited for must not become the answer to the next question."""
+        """A reply that no call waited for must not become the answer to the next question."""
         with opened_store(proxy.through(url)) as far:
             put(far, note(Kind.KEY, "first", {"mine": 1}), note(Kind.KEY, "second", {"mine": 2}))
             proxy.delay(0.3)
@@ -328,7 +328,7 @@ class TestTheServer:
             server.kill9()
             server.restart()
             caplog.clear()
-            # The claim is gone, and so is the session: whoever held it is told, and starts nothing more.
+            # The claim is gone, and so is the session: its holder is told, and starts nothing more.
             assert store.update(everything(), claim, session="s").alive is False
             assert get(store, Kind.JOB, "j") is None
             (line,) = [line for line in caplog.records if line.levelno == logging.ERROR]
@@ -462,7 +462,7 @@ class TestBeginnings:
 
             assert names_of(store.update(which, change)) == ["j0", "j1"]
             assert rival == [["j2", "j3"]]
-            # A client that dies with documents in its hands keeps them from nobody for long.
+            # A client that dies with documents in its hands does not keep them from others for long.
             put(store, job("k", due_at=store.clock() - SECOND))
             store._access.fetch_due(everything(), "", reserve=True)
             first = other.update(everything(), claim)

@@ -83,7 +83,7 @@ def test_a_summary_counts_its_slots_until_it_is_pruned(store: RedisStore) -> Non
 
 @pytest.mark.invariant("I12: what was recorded stays recorded")
 def test_records_of_a_document_that_is_refused_leave_no_trace(store: RedisStore, url: str) -> None:
-    """The list of the second record's job was spoiled by somebody: the first record is taken back."""
+    """The list of the second record's job was spoiled by another program: the first record is taken back."""
     put(store, job("k"), records=(record("taken@1", job="k"),))
     with redis.Redis.from_url(url) as client:
         client.set("{solocron:default}:log:other", "spoiled")

@@ -222,7 +222,7 @@ class TestRights:
 
 class TestEncryption:
     def test_plain_text_beyond_this_machine_is_warned_of(self, redis_server: Redis) -> None:
-        """A name that this machine calls itself, and that is not loopback to anybody who reads the URL."""
+        """A name that this machine calls itself, and that is not loopback to a person who reads the URL."""
         with closing(redis_server.url) as store:
             assert line(store, "encryption").level == "OK"
             store._link.address.hosts = (type(store._link.address.hosts[0])("db.example.com", redis_server.port),)

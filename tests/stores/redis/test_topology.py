@@ -1,4 +1,4 @@
-"""Sentinel and Cluster: the store finds whoever takes the writes, says honestly what a failover costs, and goes on."""
+"""Sentinel and Cluster: the store finds the server that takes writes, says what a failover costs, and goes on."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_cluster_keeps_a_namespace_on_one_node_and_is_followed_when_it_moves(s
             for _ in patience():
                 if "cluster_state:ok" in str(client.execute_command("CLUSTER", "INFO")):
                     break
-        seeds = f"127.0.0.1:{free_port()},127.0.0.1:{nodes[0].port}"  # nobody is at home at the first one
+        seeds = f"127.0.0.1:{free_port()},127.0.0.1:{nodes[0].port}"  # the first one does not answer
         with closing(f"redis://{seeds}?cluster=yes") as store:
             store.open()  # at the first try: a command makes no second one
             assert store.capabilities.tier is Tier.C

@@ -1,4 +1,4 @@
-"""Processes that die or freeze in the middle of a write: nothing is half written, nobody else is stopped for long."""
+"""Processes that die or freeze in the middle of a write: nothing is half written, no other process stops for long."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def finish(doc: Any, now: int) -> Change:
 
 
 def stuck_in(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, verb: str, ready: Callable[[], None]) -> None:
-    """Stop for ever just before this verb of the connection."""
+    """Stop forever just before this verb of the connection."""
 
     def stop(self: SQLiteLink, *args: Any) -> None:
         ready()

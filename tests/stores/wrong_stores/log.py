@@ -37,7 +37,7 @@ class RefusesTheSecond(MemoryStore):
     "test_of_two_equal_attempts_in_one_update_the_first_is_kept",
 )
 class SaysNothingOfTheSecond(MemoryStore):
-    """Nobody learns that an attempt ended twice."""
+    """No client learns that an attempt ended twice."""
 
     def _append(self, space: Space, records: tuple[Record, ...]) -> tuple[Record, ...]:
         super()._append(space, records)
@@ -192,7 +192,7 @@ class PrunesEverything(MemoryStore):
 
 @breaks("test_only_swept_sessions_that_ended_before_then_are_pruned")
 class PrunesTheDead(MemoryStore):
-    """A dead session whose holds nobody has taken over yet is gone."""
+    """A dead session whose holds are not taken over yet is gone."""
 
     def prune(self, before: int, limit: int) -> int:
         dead = [doc for doc in self.read(All(Kind.SESSION)) if isinstance(doc, Session) and doc.state is Life.DEAD]
@@ -203,7 +203,7 @@ class PrunesTheDead(MemoryStore):
 
 @breaks("test_only_swept_sessions_that_ended_before_then_are_pruned")
 class KeepsTheSwept(MemoryStore):
-    """A session for every start of every node, for ever."""
+    """A session for every start of every node, forever."""
 
     def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         if new is not None or kind is not Kind.SESSION:

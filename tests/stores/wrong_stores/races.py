@@ -189,7 +189,7 @@ class SaysThatItIsShared(MemoryStore):
     "test_a_permit_is_not_taken_by_a_dead_session",
 )
 class IgnoresSessions(MemoryStore):
-    """Whoever claims, claims."""
+    """A claim is granted to every client that asks."""
 
     def _is_live(self, space: Space, session: str) -> bool:
         return True
@@ -200,7 +200,7 @@ class IgnoresSessions(MemoryStore):
     "test_no_claim_is_committed_after_a_burial_at_the_same_time",
 )
 class ChecksSessionsTooSoon(MemoryStore):
-    """The session is looked at before the change is computed, not in the commit: its holds belong to nobody."""
+    """The session is looked at before the change is computed, not in the commit: its holds have no live session."""
 
     def update(
         self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None

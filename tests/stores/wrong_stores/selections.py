@@ -153,7 +153,7 @@ class ForgetsHoldersOnUpdate(MemoryStore):
 
 @breaks("test_held_by_follows_claims_ends_and_deletions", "test_holders_names_every_session_that_holds_anything")
 class KeepsOldHolders(MemoryStore):
-    """Who once held a document holds it for ever."""
+    """Who once held a document holds it forever."""
 
     def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         old = space.docs[kind].get(name)
@@ -162,7 +162,7 @@ class KeepsOldHolders(MemoryStore):
 
 @breaks("test_an_update_of_what_is_held_reaches_all_of_it", "test_an_unreadable_document_is_set_aside_alone")
 class SweepsAFew(MemoryStore):
-    """A sweep that passes over some documents leaves holds that nobody will ever end."""
+    """A sweep that passes over some documents leaves holds that no node will ever end."""
 
     def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         found = super()._select(space, which, now)
@@ -184,7 +184,7 @@ class IndexesJobsAlone(MemoryStore):
 
 @breaks("test_holders_names_every_session_that_holds_anything")
 class NamesKnownHolders(MemoryStore):
-    """Only sessions that exist are named; holds of missing ones stay for ever."""
+    """Only sessions that exist are named; holds of missing ones stay forever."""
 
     def holders(self) -> frozenset[str]:
         with self._locked("holders") as space:

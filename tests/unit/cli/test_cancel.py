@@ -14,7 +14,7 @@ from tests.unit.cli.kit import Cli, Shop
 def test_cancel_of_a_run_that_waits(cli: Cli, shop: Shop) -> None:
     run = shop.scheduler.trigger("invoices")
     assert cli("cancel", run, "--store", shop.url, "--json").json == {"run": run, "answer": "cancelled"}
-    assert cli("cancel", run, "--store", shop.url).code == 0  # asking twice is no mistake
+    assert cli("cancel", run, "--store", shop.url).code == 0  # asking twice is not a mistake
     assert shop.scheduler.get_run(run).status == "cancelled"
 
 

@@ -123,7 +123,7 @@ def test_json_has_every_hour_and_all_that_the_text_says(cli: Cli, busy: Shop) ->
 def test_one_job_is_no_herd(cli: Cli, shop: Shop) -> None:
     answer = cli("plan", "--store", shop.url, "--herd", "1")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("solocron plan: argument --herd: 1 job is no herd; give a whole number from 2 up\n")
+    assert answer.err.startswith("solocron plan: argument --herd: 1 job is not a herd; give a whole number from 2 up\n")
 
 
 def test_a_smaller_herd_can_be_asked_for(cli: Cli, shop: Shop) -> None:

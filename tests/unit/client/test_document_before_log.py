@@ -23,7 +23,7 @@ LATE = 25 * SECOND
 
 
 class Ends:
-    """A run that is claimed, and ends as soon as anybody has read a document or the log."""
+    """A run that is claimed, and ends as soon as a client has read a document or the log."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         scheduler = Scheduler("memory://", enabled=True)

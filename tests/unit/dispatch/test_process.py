@@ -35,7 +35,7 @@ def ran(scheduler: Scheduler, job: str, payload: Any = None) -> RunView:
 
 
 def is_gone(pid: int) -> bool:
-    """Ended; a zombie that nobody has waited for yet counts as ended."""
+    """Return whether it has ended; a zombie that was not waited for yet counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -93,7 +93,7 @@ def test_a_run_in_a_process_sees_its_facts_and_its_result_progress_and_output_ar
     assert view.output.splitlines() == ["printed {'mine': 'ü'}", "INFO solocron.run.facts: logged"]
 
 
-def test_a_slice_knows_which_one_it_is(scheduler: Scheduler) -> None:
+def test_a_shard_knows_which_one_it_is(scheduler: Scheduler) -> None:
     ran(scheduler, "sharded")
     shards = [view.result for view in scheduler.runs("sharded") if view.status == "succeeded"]
     assert shards

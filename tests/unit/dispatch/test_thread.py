@@ -112,7 +112,7 @@ def test_what_a_body_raises_is_its_outcome_and_the_thread_goes_on(dispatcher: Th
 
 
 def test_a_call_that_raises_while_it_begins_has_an_outcome(dispatcher: ThreadDispatcher) -> None:
-    """Its claim is marked as begun by then, perhaps: nobody else would ever end it."""
+    """Its claim may be marked as begun by then: no other node would ever end it."""
 
     class Breaking(Calling):
         def begin(self) -> bool:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 
 WITHOUT_A_PAGE: set[str] = set()
-"""Names of features whose pages are still to be written; whoever writes one takes its names off this list."""
+"""Names of features whose pages are still to be written. Take a name off this list with its page."""
 
 _FENCE = re.compile(r"^```(\w+)?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
@@ -128,7 +128,7 @@ class Program:
             yield from (value for value in vars(module).values() if isinstance(value, Scheduler))
 
     def run(self) -> int:
-        """Run every block; answers how many were run, compiled ones not counted."""
+        """Run every block; return how many were run, compiled ones not counted."""
         return sum(self._run(block) for block in blocks(self._page, "python"))
 
     def _run(self, block: Block) -> bool:

@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 class Terminal:
-    """`type` answers what the command printed; a command that fails is an error unless it says so itself."""
+    """`type` returns what the command printed; a command that fails is an error unless it says so itself."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

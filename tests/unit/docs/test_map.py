@@ -24,6 +24,20 @@ def drawn() -> dict[str, set[str]]:
     return found
 
 
+FACE = {"calendars", "runs", "scheduler", "views"}
+"""Folders that tests/unit/face tests together, as users hold them."""
+WHOLE = {"demo", "django"}
+"""Folders that only whole processes can test: tests/e2e."""
+
+
+def test_the_unit_tests_mirror_the_package() -> None:
+    package, unit = (
+        {file.parent.name for file in (ROOT / root).glob("*/*.py")} for root in ("src/solocron", "tests/unit")
+    )
+    assert unit - package == {"docs", "face", "scripts"}
+    assert package - unit == FACE | WHOLE
+
+
 @pytest.mark.parametrize("root", ["src/solocron", "proof", "tests"])
 def test_the_map_names_the_folders_that_there_are(root: str) -> None:
     there = {file.parent.name for file in (ROOT / root).glob("*/*.py")}

@@ -6,6 +6,7 @@ import ast
 import inspect
 import logging
 import re
+import tomllib
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -210,6 +211,17 @@ def test_the_schemes_of_stores_and_their_extras() -> None:
     assert page == {name: scheme.extra or "" for name, scheme in _SCHEMES.items()}
 
 
+def test_the_extras_and_what_they_bring() -> None:
+    page = {row[0]: row[1].split(", ") for row in table(REFERENCE / "extras.md", "Extras")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    brought = {
+        name: [re.match(r"[\w-]+", package)[0] for package in packages]  # type: ignore[index]
+        for name, packages in project.items()
+        if name != "dev"
+    }
+    assert page == brought
+
+
 def test_the_options_of_stores() -> None:
     from solocron.stores.sql.mysql import MySQLStore
     from solocron.stores.sql.postgres.store import _LIBPQ, _OURS
@@ -256,7 +268,7 @@ def test_every_public_name_is_on_a_reference_page() -> None:
 
 
 def test_what_an_annotation_calls_a_view_is_documented() -> None:
-    """Whatever a method of the scheduler answers with has a table of its own."""
+    """Every view that a method of the scheduler returns has a table of its own."""
     text = (REFERENCE / "scheduler.md").read_text()
     answers = {
         str(get_type_hints(getattr(Scheduler, name)).get("return")) for name in ("get_job", "nodes", "runs", "status")

@@ -139,6 +139,6 @@ def _nodes(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", sorted(TUTORIAL.glob("*.md")), ids=lambda page: page.name)
 def test_every_command_of_the_tutorial_is_typed_by_a_test(page: Path) -> None:
-    """A page with commands that no test above types would be a page that nobody has tried."""
+    """A page with commands that no test above types would be a page that was never tried."""
     if commands(page):
         assert page.stem in ("first-job", "three-replicas", "kill-9")

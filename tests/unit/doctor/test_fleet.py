@@ -97,7 +97,7 @@ def test_a_pause_of_many_jobs_is_a_warning_and_its_jobs_need_no_node() -> None:
 
 
 def test_a_pool_that_ticks_serve_needs_no_node_between_them() -> None:
-    """Somebody calls `solocron tick` from outside; what they leave lying is overdue."""
+    """Another program calls `solocron tick` from outside; what it leaves lying is overdue."""
     ticked = replace(dead(since=60), state=Life.SWEPT, reason=TICKED)
     found = only(fleet.nodes(sight(job(), ticked)))
     assert found.level == "OK"

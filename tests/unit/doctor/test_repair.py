@@ -43,7 +43,7 @@ def test_in_a_healthy_namespace_there_is_nothing_to_repair(store: MemoryStore) -
     assert look(store) == before
 
 
-def test_a_dead_session_is_swept_and_its_run_is_owed_again(store: MemoryStore) -> None:
+def test_a_dead_session_is_swept_and_its_run_waits_again(store: MemoryStore) -> None:
     put(store, dead("a", since=60), job(held_by="a", retries=1))
     assert repair(store, PatientRuntime()) == ["swept a, which was dead; taken over: work"]
     assert state_of(store, "a") is Life.SWEPT

@@ -142,7 +142,7 @@ def test_who_comes_second_waits_for_the_first_transaction(connect: Connect) -> N
     first, second = connect(), connect()
     with once(first):
         pass
-    first.rollback()  # the table is there from here on, or not: either way nobody waits for its making
+    first.rollback()  # the table is there from here on, or not: either way no caller waits for its making
     with once(first):
         pass
     first.commit()

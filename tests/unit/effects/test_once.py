@@ -1,4 +1,4 @@
-"""Idempotency keys on every store: one caller does it, the others read what came of it, nobody guesses."""
+"""Idempotency keys on every store: one caller does it, the others read what came of it, and none guesses."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONG = 30.0
 
 
 def begun_by_a_dead_one(member: Scheduler, key: str = "receipt:42") -> None:
-    """The document that somebody leaves who died in the middle: its session does not exist any more."""
+    """The document of a process that died in the middle: its session does not exist any more."""
     by = Opening(token="t", session="gone", owner="job@1 on n1")
     member.open().store.update(Named(Kind.KEY, (key,)), lambda doc, now: open_key(doc, by, now=now))
 
 
 def taken_from_it(member: Scheduler) -> None:
-    """Somebody else has decided that whoever is at work is dead, has begun it anew, and died too."""
+    """Another process has decided that the one at work is dead, has begun it anew, and died too."""
     member.open().store.update(Named(Kind.KEY, ("receipt:42",)), lambda doc, now: Change(None))
     begun_by_a_dead_one(member)
 
@@ -92,7 +92,7 @@ def test_the_outside_world_is_asked_and_believed(crowd: Crowd) -> None:
     with a.once("receipt:42", check=happened) as claim:
         assert not claim
     with a.once("receipt:42", check=happened) as claim:
-        assert not claim, "it is marked: nobody has to ask again"
+        assert not claim, "it is marked: no caller has to ask again"
     assert asked == ["receipt:42"]
     begun_by_a_dead_one(a, "receipt:43")
     with a.once("receipt:43", check=lambda number=43: number != 43) as claim:  # a default is no place for the key

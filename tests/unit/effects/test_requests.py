@@ -92,7 +92,7 @@ def make_house() -> Iterator[Any]:
 def test_no_commit_no_run_and_one_commit_one_run(database: Database, make_house: Any) -> None:
     house, connection = make_house(database.url), database.connect()
     run = house.scheduler.trigger("mail", {"to": "ö"}, connection=connection)
-    if not database.url.startswith("sqlite"):  # there nobody else can write while a transaction is open
+    if not database.url.startswith("sqlite"):  # there no other client can write while a transaction is open
         assert house.tick() == []
     with pytest.raises(NotFoundError):
         house.scheduler.get_run(run)
@@ -130,7 +130,7 @@ def test_the_same_key_is_one_run_within_a_transaction_across_transactions_and_wi
     assert house.requests() == 0
 
 
-def test_runs_are_owed_in_the_order_in_which_one_program_asked(database: Database, make_house: Any) -> None:
+def test_runs_wait_in_the_order_in_which_one_program_asked(database: Database, make_house: Any) -> None:
     house, connection = make_house(database.url), database.connect()
     for number in range(5):
         house.scheduler.trigger("mail", number, connection=connection)
@@ -271,7 +271,7 @@ def test_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_forgot
     assert house.scheduler.status().blocked == (), "the log's own keys, the second belt, were not needed"
 
 
-# --- what nobody waits for an answer to ------------------------------------------------------------------------------
+# --- requests without a waiting caller --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ def test_a_request_for_a_job_that_was_removed_meanwhile_is_told_and_gone(home: A
     house.tick()
     assert [event.run for event in dropped] == [run]
     assert house.requests() == 0
-    scheduler.add("data", "mail", "@yearly")  # another job of that name, which nobody has triggered
+    scheduler.add("data", "mail", "@yearly")  # another job of that name, which was not triggered
     assert house.tick() == []
 
 

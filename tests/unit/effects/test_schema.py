@@ -66,7 +66,7 @@ def test_keys_guards_and_items_are_in_the_stores_schema_whatever_the_connections
 
     with scheduler:
         assert ran(scheduler, "bill", "ada") == [True, {"by": "ada"}, [1, 2]]
-        assert ran(scheduler, "bill", "bob") == [False, {"by": "ada"}, []], "one key, one effect, whoever asks"
+        assert ran(scheduler, "bill", "bob") == [False, {"by": "ada"}, []], "one key, one effect, for every caller"
         assert ran(scheduler, "coroutine") is False
         with scheduler.lock("mail") as held, connect("ada") as own:
             held.guard(own)

@@ -45,7 +45,7 @@ def test_hold_for_locks_keys_and_steps_whatever_goes_wrong() -> None:
 
 
 def any_token(doc: SmallDocument, *, token: str, now: int, **more: Any) -> Any:
-    """Whoever asks is taken for the holder."""
+    """Every caller is taken for the holder."""
     return doc.body.get("token", token)
 
 
@@ -54,7 +54,7 @@ def release_without_owner(original: Any) -> Any:
 
 
 def extend_without_owner(original: Any) -> Any:
-    """A blind prolongation: of a lock that somebody else has by now, or that nobody has."""
+    """A blind prolongation: of a lock that another process has by now, or that is free."""
 
     def extend(doc: Any, *, token: str, at_most: int, at_least: int, now: int) -> Any:
         state = lock_model.state_of(doc)
@@ -122,8 +122,8 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], set[str], int]] = {
     "X-25 step saved without its fence": (steps_model, "save", step_saved_without_fence, {"I17"}, 17),
     "X-26 saved step carried out again": (Steps, "find", step_carried_out_again, {"I17"}, 3),
     "X-24 key of the attempt": (Once, "__init__", key_of_the_attempt, {"I16"}, 7),
-    "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}, 16),
-    "everybody counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}, 15),
+    "key ended by any caller": (key_model, "close", key_ends_without_owner, {"I4", "I16"}, 16),
+    "every process counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}, 15),
 }
 """The place, the bug, the invariants that may find it, and the world that finds it soonest, as histories go today."""
 

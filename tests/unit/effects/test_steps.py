@@ -19,7 +19,7 @@ AT_ONCE = Backoff(first=0, cap=0)
 
 
 def all_runs(member: Scheduler, job: str) -> str:
-    """Trigger a job and tick until nothing is due; answers the run's id."""
+    """Trigger a job and tick until nothing is due; return the run's id."""
     member.tick()
     run = member.trigger(job)
     while member.tick():
@@ -204,7 +204,7 @@ def test_a_frozen_predecessor_can_neither_save_nor_begin_a_step() -> None:
     assert steps(cluster) == {"work": "attempt 2"}
     cluster.thaw(victim)
     cluster.run("1m")
-    assert done == ["2", "1"], "the frozen one has done its work a second time, as nobody could prevent"
+    assert done == ["2", "1"], "the frozen one has done its work a second time, which no store can prevent"
     assert len(told) == 1
     assert steps(cluster) == {"work": "attempt 2"}, "but its result was refused"
 

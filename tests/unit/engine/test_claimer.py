@@ -37,7 +37,7 @@ def claimed(name: str) -> tuple[Job, Hold]:
 
 
 class Granting:
-    """A store that grants the same batch to whoever asks."""
+    """A store that grants the same batch to every node that asks."""
 
     def __init__(self, batch: list[tuple[Job, Hold]]) -> None:
         self._batch = batch
@@ -121,7 +121,7 @@ def test_a_drained_backlog_wakes_the_finisher_once() -> None:
 
 
 def test_permits_of_a_claim_that_could_not_be_sent_are_looked_at_with_the_next_beat() -> None:
-    """Those of the second limit cannot be had: those of the first are in nobody's hands, and must not stay there."""
+    """Those of the second limit cannot be had: those of the first are of no use, and must not be kept."""
     doubted: list[str] = []
 
     class Some:

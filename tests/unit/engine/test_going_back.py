@@ -183,7 +183,7 @@ def test_a_closed_namespace_is_closed_again_if_the_store_goes_back_before_the_cl
 
 @pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
 def test_of_a_node_that_died_with_the_server_a_slot_without_retries_is_written_off() -> None:
-    """Its claim is lost, and nobody remembers it: what was due may have run."""
+    """Its claim is lost, and no node remembers it: what was due may have run."""
 
     @every("10s", name="job", catch_up="all")
     def body(run: Run) -> None:

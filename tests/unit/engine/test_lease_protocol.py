@@ -203,7 +203,7 @@ def test_rule_8_a_body_that_ignores_its_deadline_keeps_its_hold_and_is_shown_as_
     cluster = Cluster(body, nodes=2)
     cluster.run("150s")
     assert cluster.events["stuck"] == 1
-    assert [start.attempt for start in cluster.starts] == [1], "nobody starts it again while the old body lives"
+    assert [start.attempt for start in cluster.starts] == [1], "no node starts it again while the old body lives"
     assert len(cluster.job("job").active) == 1
     cluster.run("30s")
     assert statuses(cluster)[0] == (1, "timed_out")

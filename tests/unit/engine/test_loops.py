@@ -169,7 +169,7 @@ def assert_on_record(cluster: Cluster) -> None:
 
 @pytest.mark.invariant("I24: an ended body is on record within two leases, or its session is given up")
 def test_a_node_that_cannot_record_an_end_gives_its_session_up_and_another_takes_over() -> None:
-    """Although its renewals succeed: else the run would be running for ever."""
+    """Although its renewals succeed: else the run would be running forever."""
 
     @every("1m", name="job", retries=1)
     def body(run: Run) -> None:

@@ -1,6 +1,6 @@
 """I23: the first start within a beat and a second of the store's return, whatever the outage, at the default lease.
 
-A renewal that ends jeopardy wakes the claimer, and so does a leap of the store's clock; nobody sleeps out a poll.
+A renewal that ends jeopardy wakes the claimer, and so does a leap of the store's clock; no node sleeps out a poll.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def store(world: World) -> MemoryStore:
 
 @pytest.fixture
 def start(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Starts and stops a node; answers the names of the jobs that were proposed one by one."""
+    """Start and stop a node; return the names of the jobs that were proposed one by one."""
     proposed: list[str] = []
     real = registrar.propose
 
@@ -149,7 +149,7 @@ def test_a_job_as_data_belongs_to_the_application_that_added_it(world: World, st
         with pytest.raises(ConflictError, match="'send' is that of billing and of reports: two applications"):
             Scheduler(store).add("more", "send", "0 3 * * *")
         first.stop()
-        assert second.wait(second.trigger("mail"), "10s").result == "reports", "nobody is left who would run it"
+        assert second.wait(second.trigger("mail"), "10s").result == "reports", "no other node is left that would run it"
 
 
 def test_a_tick_takes_on_what_its_renamed_application_added_as_data(world: World, store: MemoryStore) -> None:

@@ -33,7 +33,7 @@ def own_threads() -> int:
 
 @contextmanager
 def stuck_log(scheduler: Scheduler) -> Iterator[list[str]]:
-    """The store's log answers nobody meanwhile; the threads that wait for it."""
+    """The store's log does not answer meanwhile; yields the threads that wait for it."""
     store, inside, go_on = scheduler.open().store, list[str](), threading.Event()
     real = store.history
 
@@ -177,7 +177,7 @@ def test_a_long_tick_keeps_no_other_call_waiting() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_of_a_fork_has_threads_of_its_own() -> None:
-    """The parent's pool believes in threads that do not exist there: a call handed to it would wait for ever."""
+    """The parent's pool believes in threads that do not exist there: a call handed to it would wait forever."""
     scheduler = made()
     assert len(asyncio.run(scheduler.aio.jobs())) == 1
     assert in_a_fork(lambda: len(asyncio.run(scheduler.aio.jobs())) == 1)

@@ -125,6 +125,6 @@ def test_what_makes_no_sense_is_refused() -> None:
         scheduler.every("1m", calendar="bank", on_holiday="next")
     with pytest.raises(InvalidError, match="weekend='sonntag'"):
         scheduler.calendar("bank", weekend=("sonntag",))
-    with pytest.raises(InvalidError, match="is no date"):
+    with pytest.raises(InvalidError, match="is not a date"):
         scheduler.calendar("bank", holidays=["2026-05-01"])  # type: ignore[list-item]
     assert scheduler.calendars()[0].revision == 1

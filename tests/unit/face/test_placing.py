@@ -16,7 +16,7 @@ def scheduler() -> Scheduler:
     return Scheduler("memory://", enabled=True, node="here")
 
 
-def test_a_sliced_job_runs_every_slice_and_waiting_for_it_waits_for_all(scheduler: Scheduler) -> None:
+def test_a_sharded_job_runs_every_shard_and_waiting_for_it_waits_for_all(scheduler: Scheduler) -> None:
     seen: Counter[tuple[object, object]] = Counter()
 
     @scheduler.every("1d", shards=3)
@@ -35,7 +35,7 @@ def test_a_sliced_job_runs_every_slice_and_waiting_for_it_waits_for_all(schedule
             scheduler.trigger("sharded", shard="eu")
 
 
-def test_the_slice_that_ended_worst_stands_for_all(scheduler: Scheduler) -> None:
+def test_the_shard_that_ended_worst_stands_for_all(scheduler: Scheduler) -> None:
     @scheduler.every("1d", shards=("good", "bad"))
     def sharded(run: Run) -> None:
         if run.shard == "bad":
@@ -46,7 +46,7 @@ def test_the_slice_that_ended_worst_stands_for_all(scheduler: Scheduler) -> None
         assert (view.status, view.shard) == ("failed", "bad")
 
 
-def test_runs_under_a_limit_take_turns_over_jobs_and_slices(scheduler: Scheduler) -> None:
+def test_runs_under_a_limit_take_turns_over_jobs_and_shards(scheduler: Scheduler) -> None:
     mutex = threading.Lock()
     running, most = 0, 0
 

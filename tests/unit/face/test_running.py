@@ -583,7 +583,7 @@ def test_a_scheduled_job_runs_at_its_slots() -> None:
 
 @pytest.mark.invariant("I24: an ended body is on record within two leases, or its session is given up")
 def test_a_result_that_raises_when_it_is_looked_at_costs_the_result_and_not_the_outcome() -> None:
-    """The thread of the body died of it, and the run was running for ever."""
+    """The thread of the body died of it, and the run was running forever."""
 
     class Moody(dict[str, int]):
         def items(self) -> Any:
@@ -611,5 +611,5 @@ def test_a_claim_whose_body_cannot_be_made_goes_back_and_is_claimed_again(monkey
     monkeypatch.setattr(Execution, "__init__", make)
     with scheduler:
         run = scheduler.wait(scheduler.trigger("job"), "10s")
-    assert (run.status, left) == ("succeeded", []), "on nobody's retry budget"
+    assert (run.status, left) == ("succeeded", []), "at the cost of no retry"
     assert scheduler.events.counts["handed back"] == 2

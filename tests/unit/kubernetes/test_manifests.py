@@ -146,7 +146,7 @@ class TestExpressions:
             (Cron("0 9 * * 5L"), "'5L'"),
             (Every("7m"), "does not divide an hour or a day"),
             (Every("10s"), "does not divide"),
-            (At(datetime(2027, 1, 1, tzinfo=UTC)), "no cron expression"),
+            (At(datetime(2027, 1, 1, tzinfo=UTC)), "not a cron expression"),
         ],
         ids=repr,
     )

@@ -1,4 +1,4 @@
-"""Rule 5: a session is buried by two clocks, whoever buries it. Each caller has its mode, and one rule serves them."""
+"""Rule 5: a session is buried by two clocks, in every mode. Each caller has its mode, and one rule serves them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_what_was_seen_before_a_time_out_of_touch_does_not_count(left: int) -> N
 
 
 def test_both_clocks_are_needed() -> None:
-    """The silence has passed on this machine's clock, and the store's clock is behind: nobody is buried yet."""
+    """The silence has passed on this machine's clock, and the store's clock is behind: no session is buried yet."""
     stage = Stage()
     stage.begin()
     assert not stage.bury(Mode.WATCH)

@@ -1,4 +1,4 @@
-"""What a call costs this thread, whoever else is at work on the machine."""
+"""The cost of a call to this thread, whatever else is at work on the machine."""
 
 from __future__ import annotations
 

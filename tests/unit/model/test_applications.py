@@ -78,7 +78,7 @@ def test_a_triggered_run_of_another_application_waits_too() -> None:
 
 
 def test_a_slot_for_all_nodes_is_for_those_of_its_application() -> None:
-    """Else it would wait for a part that nobody ever claims."""
+    """Else it would wait for a part that no node ever claims."""
     sessions = (session("billing", "a"), session("reports", "b"), session(None, "c"))
     assert fleet_of(definition(application="billing"), sessions, now=T0) == {"a", "c"}
 
@@ -103,7 +103,7 @@ def test_one_with_too_many_handlers_may_have_any_of_its_applications() -> None:
     assert can_run(one, definition(application="shop"))
     assert can_run(one, definition(application="lib"))
     assert not can_run(one, definition(application="billing"))
-    assert rivals(definition(application="billing"), [one]) == {}, "whether it declares the job nobody knows"
+    assert rivals(definition(application="billing"), [one]) == {}, "whether it declares the job is not known"
 
 
 def test_a_node_without_handlers_advertises_nothing() -> None:
@@ -158,7 +158,7 @@ def test_a_function_that_moves_to_another_package_takes_its_job_along() -> None:
 
 
 def test_an_application_that_restarts_does_not_lose_its_jobs() -> None:
-    """Its last node said goodbye a moment ago; the next one begins in a few seconds."""
+    """Its last node closed its session a moment ago; the next one begins in a few seconds."""
     gone = session("billing", state=Life.SWEPT, ended_at=T0)
     assert proposed(job_of("billing"), "reports", fleet(gone, now=T0 + LEASE - 1)) is None
     assert proposed(job_of("billing"), "reports", fleet(gone, now=T0 + LEASE)) == TakenOn("billing")

@@ -136,7 +136,7 @@ class Fleet:
         self._give(node, permit)
 
     def beat(self) -> None:
-        """Claims that nobody knows of are adopted if their permit is still ours, else handed back; strays go back."""
+        """Claims whose reply was lost are adopted if their permit is still ours, else handed back; strays go back."""
         node = self._any()
         if node is None:
             return
@@ -188,7 +188,7 @@ class Fleet:
         assert len(running) <= len(self.names), f"{len(running)} run, {len(self.names)} may"
         for permit, session in running:
             doc = self.permits[permit]
-            assert isinstance(doc, SmallDocument), f"{permit} is held by nobody, and a body runs under it"
+            assert isinstance(doc, SmallDocument), f"{permit} has no holder, and a body runs under it"
             assert doc.session == session, f"a body runs under {permit}, which is not its session's"
         assert len({permit for permit, _ in running}) == len(running), "two bodies under one permit"
 

@@ -46,7 +46,7 @@ def in_july(expression: str, **options: Any) -> OneJob:
 @pytest.mark.invariant("I18: every node finds the same slots")
 @pytest.mark.parametrize(("first", "second"), [(SUMMER, NO_SUMMER), (NO_SUMMER, SUMMER)])
 def test_nine_oclock_is_decided_once(first: Resolve, second: Resolve) -> None:
-    """Paris' rules say 07:00 UTC, Algiers' 08:00: whoever decides it first, the other does not again."""
+    """Paris' rules say 07:00 UTC, Algiers' 08:00: one node decides it first, the other does not again."""
     job = in_july("0 9 * * *", catch_up="all")
     job.by = first
     job.at(JULY + (7 if first is SUMMER else 8) * HOUR)
@@ -129,8 +129,8 @@ def test_a_resume_by_other_rules_does_not_take_the_cursor_back() -> None:
     assert len(job.log) == 1
 
 
-def test_a_stretch_made_by_other_rules_loses_none_of_its_ends() -> None:
-    """Of 09:00 and 10:00 one node owes both; another, whose hours lie elsewhere, runs both."""
+def test_a_waiting_range_made_by_other_rules_loses_none_of_its_ends() -> None:
+    """On one node both 09:00 and 10:00 wait; another, whose hours lie elsewhere, runs both."""
     job = in_july("0 9,10 * * *", catch_up="all")
     job.by = NO_SUMMER
     job.at(JULY + 10 * HOUR).pause()

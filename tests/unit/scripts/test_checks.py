@@ -161,10 +161,17 @@ def test_words_that_only_look_alike_are_left_alone(tmp_path: Path, source: str) 
 
 
 def test_pages_and_examples_are_read_as_well(tmp_path: Path) -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "docs/how-to/page.md", "examples/job.py"):
+    pages = ("CHANGELOG.md", "README.md", "docs/how-to/page.md", "examples/job.py")
+    for page in pages:
         _write(tmp_path / page, "The first line.\nA slice runs here.")
     found = [(str(file), number) for file, number, _ in check_words.page_problems(tmp_path)]
-    assert found == [("README.md", 2), ("CONTRIBUTING.md", 2), ("docs/how-to/page.md", 2), ("examples/job.py", 2)]
+    assert found == [(page, 2) for page in pages]
+
+
+def test_strings_of_tests_are_data_and_their_docstrings_are_prose(tmp_path: Path) -> None:
+    lines = ['user = "nobody is at home"', "# for ever", "def test():", '    """Claimed by nobody."""', "    owed = 1"]
+    _write(tmp_path / "test_a.py", "\n".join(lines))
+    assert [line for _, line, _ in check_words.word_problems(tmp_path, data=True)] == [2, 4, 5]
 
 
 def test_comments_of_statements_and_scripts_are_read_as_well(tmp_path: Path) -> None:

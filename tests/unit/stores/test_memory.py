@@ -1,4 +1,4 @@
-"""What the memory store promises beyond the contract: its worlds, its exact time, its bell, its way to lose a race."""
+"""The memory store beyond the contract: its worlds, its exact time, its notifications, its way to lose a race."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def execute(args: Namespace) -> int:
     if args.node is not None:
         found = [view for view in found if view.node == args.node]
     else:
-        # A process that was killed leaves a file behind. Beside nodes that live it is no news; alone it is.
+        # A process that was killed leaves a file behind. Beside live nodes that is normal; alone it is reported.
         found = [view for view in found if GONE not in view.why] or found
     if not found:
         what = "no node" if args.node is None else f"no node {args.node!r:.80}"

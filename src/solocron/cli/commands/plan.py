@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def _herd_size(value: str) -> int:
     if count(value) < 2:
-        raise ArgumentTypeError(f"{value} job is no herd; give a whole number from 2 up")
+        raise ArgumentTypeError(f"{value} job is not a herd; give a whole number from 2 up")
     return int(value)
 
 

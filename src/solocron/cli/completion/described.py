@@ -34,12 +34,12 @@ class Argument:
 
     @property
     def kind(self) -> str | None:
-        """What the store is asked for; None if its value is not the name of anything there."""
+        """Return the kind of names that the store is asked for; None if its value names nothing there."""
         return None if self.value is None else _KINDS.get(self.value)
 
     @property
     def needs_value(self) -> bool:
-        """Whether the next word must be its value."""
+        """Return whether the next word must be its value."""
         return bool(self.names) and self.value is not None and not self.optional
 
 

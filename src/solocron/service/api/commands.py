@@ -48,7 +48,7 @@ class CancelAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkItem:
-    """What became of one job; `problem` says why nothing was done."""
+    """The outcome for one job; `problem` says why nothing was done."""
 
     job: str
     ok: bool
@@ -57,7 +57,7 @@ class BulkItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkAnswer:
-    """What became of each job."""
+    """The outcome for each job."""
 
     results: tuple[BulkItem, ...]
 

@@ -25,7 +25,7 @@ class DoctorAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairAnswer:
-    """What was repaired, one sentence each."""
+    """Each repair in one sentence."""
 
     repaired: tuple[str, ...]
 

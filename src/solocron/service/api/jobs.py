@@ -57,7 +57,7 @@ class NextAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationItem:
-    """How late an attempt began and how long it took."""
+    """Lateness and duration of one attempt."""
 
     run: str
     slot: datetime

@@ -1,4 +1,4 @@
-"""What jobs share: `/limits`, `/locks`, `/calendars` and `/backfills`."""
+"""Resources that jobs share: `/limits`, `/locks`, `/calendars` and `/backfills`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each slot of a job, whether they add up, and why one did or did not run."""
+"""The slots of a job: what became of each, whether they add up, and why one did or did not run."""
 
 from __future__ import annotations
 

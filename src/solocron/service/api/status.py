@@ -16,7 +16,7 @@ __all__ = ["MeAnswer", "alarms", "me", "status"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeAnswer:
-    """Who the caller is."""
+    """The caller, as the service knows it."""
 
     name: str
     role: str

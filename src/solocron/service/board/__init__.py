@@ -1,1 +1,1 @@
-"""What the service keeps in memory of a namespace: bounded, shared by all who look, rebuilt from the store at will."""
+"""The service's memory of a namespace: bounded, shared by all who look, rebuilt from the store at will."""

@@ -75,7 +75,7 @@ class _Checked:
 
 
 class AccountingBoard:
-    """What is known of the slots of each job. One thread makes steps; any number ask for the sums."""
+    """The accounting of the slots of each job. One thread makes steps; any number ask for the sums."""
 
     def __init__(self, client: Callable[[], Client], *, clock: Callable[[], float]) -> None:
         self._client = client
@@ -98,7 +98,7 @@ class AccountingBoard:
 
     @property
     def verdict(self) -> tuple[int, int, bool]:
-        """How many slots are missing, how many bodies ran twice to their ends, and whether all jobs were compared."""
+        """Return how many slots are missing, how many bodies ended twice, and whether all jobs were compared."""
         with self._lock:
             return self._counts["unaccounted"], self._done_twice, not self._never
 

@@ -26,7 +26,7 @@ _AT_ONCE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class CountSoFar:
-    """How many of the last 24 hours are counted."""
+    """Progress of counting the last 24 hours."""
 
     hours: int
     of: int = HOURS

@@ -61,7 +61,7 @@ _MANY: _Kept = (0, False)
 
 
 class Watcher:
-    """What is known of a namespace as of the last pass. `look` may be called by any thread; two do not look at once."""
+    """The state of a namespace as of the last pass. `look` may be called by any thread; two do not look at once."""
 
     def __init__(self, client: Callable[[], Client], *, clock: Callable[[], float]) -> None:
         self._client = client
@@ -118,7 +118,7 @@ class Watcher:
             with moment():  # its own: a request that lets it look goes on in that of its page
                 self._pass(told=not fresh)
             self._answered(True)
-        except EmptyStore:  # the page says so; it is no fault, and may last
+        except EmptyStore:  # the page says so; not a fault, and may last
             self._answered(False)
         except SolocronError as error:
             log.warning("the store does not answer the service: %s", type(error).__name__)

@@ -50,7 +50,7 @@ _WORDS_APART = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What the picture shows, from `start` to `end`; a picture of the past has `now` after its end."""
+    """The time that the picture shows, from `start` to `end`; a picture of the past has `now` after its end."""
 
     start: datetime
     end: datetime
@@ -98,7 +98,7 @@ class DenseColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """What one node, or one job, did. Between `unheld` pairs the node had no live lease."""
+    """The attempts of one node, or of one job. Between `unheld` pairs the node had no live lease."""
 
     name: str
     bars: tuple[Bar, ...] = ()

@@ -43,7 +43,7 @@ class YearPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainRules:
-    """What was asked for, as the form shows it."""
+    """The expression and rules of the form, as they were sent."""
 
     expression: str = ""
     zone: str = "UTC"

@@ -1,4 +1,4 @@
-"""What a name may mean: jobs and nodes that have it in theirs."""
+"""The page of a search: jobs and nodes whose names contain it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FindPage", "find_page"]
 
 
 class FindPage(ListingPage):
-    """What was found."""
+    """The jobs and nodes that were found."""
 
     section: ClassVar[str] = "jobs"
 

@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationsPart:
-    """How long the last attempts took."""
+    """Durations of the last attempts."""
 
     svg: Markup
     lead: str

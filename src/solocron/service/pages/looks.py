@@ -1,4 +1,4 @@
-"""What needs a look: alarms, jobs and nodes that are not well, worst first, each with its cause and a next step."""
+"""The list *Needs a look*: alarms, jobs and nodes that are not well, worst first, with their causes and next steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far back the picture of a job's slots goes: spans that fit its rhythm, and that one request may read."""
+"""Spans of the picture of a job's slots: those that fit its rhythm, and that one request may read."""
 
 from __future__ import annotations
 

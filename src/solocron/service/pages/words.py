@@ -64,7 +64,7 @@ class Reading:
 
     @property
     def shift_ms(self) -> int:
-        """How far the clocks of the zone are from UTC at present, in milliseconds: the script goes on from there."""
+        """Return the present offset of the zone from UTC in milliseconds: the script goes on from there."""
         return round((self.local(self.now).utcoffset() or timedelta()).total_seconds() * 1_000)
 
     def local(self, at: datetime) -> datetime:

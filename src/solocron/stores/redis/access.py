@@ -54,7 +54,7 @@ class Access:
     # --- finding
 
     def pages(self, which: Which) -> list[Fetched]:
-        """All documents of a selection."""
+        """Fetch all documents of a selection."""
         if isinstance(which, Due):
             return [self.fetch_due(which, "", reserve=False)]
         if isinstance(which, Named | HeldByAny | RecentSessions):
@@ -74,13 +74,13 @@ class Access:
         try:
             fetched = self._fetch("due", Kind.JOB, session, *words)
         except UnknownHandlers:
-            self._tell_handlers(which.handlers, digest)
+            self._send_handlers(which.handlers, digest)
             fetched = self._fetch("due", Kind.JOB, session, *words)
         fetched.reservation = name if fetched.rows else ""
         return fetched
 
     def fetch_named(self, kind: Kind, names: Sequence[str], session: str) -> Fetched:
-        """The documents of these names, an empty row where there is none."""
+        """Fetch the documents of these names, with an empty row where there is none."""
         return self._fetch("named", kind, session, *names)
 
     def fetch_page(self, which: HeldBy | HeldByAny | All | RecentSessions, session: str) -> Fetched:
@@ -130,8 +130,8 @@ class Access:
             self._handlers = (handlers, digest)
         return digest
 
-    def _tell_handlers(self, handlers: frozenset[str], digest: str) -> None:
-        """A node may have thousands of handlers: the server keeps the set, calls name its digest."""
+    def _send_handlers(self, handlers: frozenset[str], digest: str) -> None:
+        """Send the set of handlers, which may be thousands: the server keeps it, and calls name its digest."""
         key = self._caller.key(f"handlers:{digest}")
         # An empty member, so that the set of no handlers exists too.
         self._caller.command("SADD", key, "", *handlers)

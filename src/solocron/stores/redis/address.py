@@ -73,7 +73,7 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Whether nothing leaves this machine."""
+        """Return whether nothing leaves this machine."""
         return all(
             host.name in ("localhost", "::1") or (host.name.startswith("127.") and host.name.count(".") == 3)
             for host in self.hosts
@@ -81,11 +81,11 @@ class Address:
 
     @property
     def seeds(self) -> int:
-        """How many hosts there are to begin with; sentinels are asked in turn by the driver."""
+        """Return how many hosts may be asked first; sentinels are asked in turn by the driver."""
         return len(self.hosts) if self.cluster else 1
 
     def connection(self) -> Any:
-        """A new connection, not connected yet; raises the driver's errors where sentinels do not answer."""
+        """Return a connection that is not connected yet; raise the driver's errors where sentinels do not answer."""
         host = self._moved or self.hosts[0]
         if self._sentinels is not None:
             host = Host(*self._sentinels.discover_master(self.sentinel))
@@ -118,7 +118,7 @@ class Address:
 
 
 def is_cluster(parts: StoreUrl) -> bool:
-    """Whether a URL names nodes of a cluster."""
+    """Return whether a URL names nodes of a cluster."""
     return _flag(parts, "cluster")
 
 

@@ -53,11 +53,11 @@ class Caller:
             self.statements[name] += 1
 
     def command(self, *words: str) -> Any:
-        """A plain command that may be repeated: nothing, or a little work, is done twice."""
+        """Send a plain command that may be repeated: nothing, or a little work, is done twice."""
         return self._harmless(words[0].lower(), lambda wire: self.link.send(wire, pack(words)))
 
     def run(self, name: str, words: Sequence[str]) -> Any:
-        """A script that may be repeated."""
+        """Run a script that may be repeated."""
         source = script(name)
         return self._harmless(name, lambda wire: self._eval(wire, source, words))
 
@@ -82,7 +82,7 @@ class Caller:
         raise AssertionError("the last round returns or raises")
 
     def _ask(self, request: tuple[str, str]) -> str | None:
-        """What became of a request whose reply was lost, within the time of one more call."""
+        """Ask what became of a request whose reply was lost, for the time of one more call."""
         until = time.monotonic() + self.link.timeout
         pause = threading.Event()
         while True:

@@ -78,7 +78,7 @@ class Wire:
             self.close()
 
     def is_stale(self) -> bool:
-        """Whether it was closed by the other side, which raises, or holds a reply that no call waited for."""
+        """Return whether it holds a reply that no call waited for; raise if the other side has closed it."""
         return bool(self.connection.can_read(timeout=0))
 
     def close(self) -> None:
@@ -103,11 +103,11 @@ class RedisLink:
         self._process = os.getpid()
 
     def call(self, words: Sequence[str]) -> Any:
-        """One command and its reply."""
+        """Send one command and return its reply."""
         return self.send(self.wire(), pack(words))
 
     def wire(self) -> Wire:
-        """A connected connection that no other call uses; `send` gives it back."""
+        """Return a connected connection that no other call uses; `send` gives it back."""
         if self._process != os.getpid():
             self._begin()
         stock = self._stock
@@ -142,7 +142,7 @@ class RedisLink:
         return reply
 
     def new_connection(self) -> Any:
-        """A connection outside the pool, connected."""
+        """Return a connected connection outside the pool."""
         return self._connect().connection
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class RedisLink:
         return self._parts.scrub(str(error) or type(error).__name__)
 
     def _refusal(self, error: Exception) -> StoreError:
-        """What the server's error means for the caller; in every case nothing was written."""
+        """Return the server's error as one for the caller; in every case nothing was written."""
         text, where = self._scrubbed(error), self._parts.masked
         moved = _MOVED.search(text)
         if moved and (isinstance(error, driver.MovedError) or text.startswith("MOVED")):

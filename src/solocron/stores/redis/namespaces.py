@@ -19,7 +19,7 @@ _AT_ONCE = "1000"
 
 
 def namespaces_of(parts: StoreUrl, *, timeout: float) -> frozenset[str]:
-    """Every namespace with a key beyond the marks. Goes through all keys of the database, a thousand at a time."""
+    """Return every namespace with a key beyond the marks: scan all keys of the database, a thousand at a time."""
     with _linked(parts, timeout) as link:
         places = [parts]
         if link.address.cluster:

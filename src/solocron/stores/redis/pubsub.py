@@ -121,7 +121,7 @@ class Notifications:
             _discard(connection)
 
     def _listener(self) -> Any:
-        """A subscribed connection, or None where there is none to be had."""
+        """Return a subscribed connection, or None where there is none to be had."""
         with self._mutex:
             if self._idle:
                 return self._idle.pop()

@@ -1,4 +1,4 @@
-"""What a Redis, as it is set up, can be trusted with: the facts that it tells, and what `doctor` says of them.
+"""The tier of a Redis as it is set up: facts that the server reports, and what `doctor` says of them.
 
 At best a Redis is tier B: one primary, every write in the append-only file, nothing evicted. Whatever of that is
 missing leaves tier C, and its line says what can be lost.
@@ -24,7 +24,7 @@ _HOW_TO = "docs/how-to/redis.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a server tells of itself; None where it does not tell us."""
+    """Settings that a server reports; None where it does not."""
 
     product: str
     version: tuple[int, ...]
@@ -88,7 +88,7 @@ def _setting(command: Callable[..., Any], name: str) -> str | None:
 
 
 def capabilities(facts: Facts, address: Address) -> Capabilities:
-    """The tier that is left, and why."""
+    """Return the tier that is left, and why."""
     lines = (_topology(facts, address), _durability(facts), _eviction(facts))
     losses = [line.detail for line, costs in lines if costs]
     if losses:
@@ -101,7 +101,7 @@ def capabilities(facts: Facts, address: Address) -> Capabilities:
 
 
 def checks(facts: Facts, address: Address) -> Sequence[Check]:
-    """The lines of `doctor`."""
+    """Return the lines of `doctor`."""
     return (
         _server(facts),
         _role(facts),

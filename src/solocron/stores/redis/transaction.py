@@ -58,7 +58,7 @@ class RedisTransaction:
         return outcome
 
     def abandon(self) -> None:
-        """What was reserved and not changed is free again, at once if the server can be reached."""
+        """Release what was reserved and not changed, at once if the server can be reached."""
         if self._reservation:
             self._access.release(self._reservation)
             self._reservation = ""

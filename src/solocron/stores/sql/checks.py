@@ -15,7 +15,7 @@ _NEARLY_ALL = 0.8
 
 
 def check_schema(found: SchemaStatus) -> Check:
-    """Whether the tables are what this code expects."""
+    """Check that the tables are what this code expects."""
     detail = f"{'none' if found.applied is None else found.applied}/{found.latest}"
     if not found.current:
         return Check("schema", "FAIL", f"{detail}: missing or old", "solocron migrate")
@@ -25,7 +25,7 @@ def check_schema(found: SchemaStatus) -> Check:
 
 
 def check_clock(skew: int) -> Check:
-    """How far this machine's wall clock is ahead of the store's, which alone decides."""
+    """Check how far this machine's wall clock is from the store's, which alone decides."""
     side = "ahead of" if skew > 0 else "behind"
     detail = f"this machine's wall clock is {abs(skew) / SECOND:.3f} s {side} the store's"
     if abs(skew) > _SKEW:
@@ -68,7 +68,7 @@ def check_encryption(hosts: str, encrypted: bool, *, verified: bool, verify: str
 
 
 def loopback(hosts: str) -> bool:
-    """Whether every host of a URL is this machine (or a socket file)."""
+    """Return whether every host of a URL is this machine (or a socket file)."""
     names = [host.rsplit("@", 1)[-1] for host in hosts.split(",")]
     return all(_is_here(name) for name in names)
 
@@ -79,5 +79,5 @@ def _is_here(host: str) -> bool:
 
 
 def wall() -> int:
-    """This machine's idea of the time, for people."""
+    """Return this machine's wall time, for people."""
     return time.time_ns() // 1000

@@ -12,7 +12,7 @@ __all__ = ["elsewhere", "insertion"]
 
 
 def insertion(table: str, namespace: str, note: SmallDocument) -> Written:
-    """A new row of the documents' table, and nothing else: it locks no row that another client uses."""
+    """Return the insert of one new row, and nothing else: it locks no row that another client uses."""
     # In ASCII, because the user's connection may speak any character set.
     body = write_ascii(read(encode_state(note)))
     sql = f"INSERT INTO {table} (namespace, kind, name, version, fixed, body) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - ours
@@ -20,5 +20,5 @@ def insertion(table: str, namespace: str, note: SmallDocument) -> Written:
 
 
 def elsewhere(where: str) -> str:
-    """What to say of a connection that leads to another database."""
+    """Return the message about a connection that leads to another database."""
     return f"This connection does not lead to the database of {where}: only a transaction in there can trigger."

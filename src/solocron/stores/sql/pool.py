@@ -88,7 +88,7 @@ class Pool(Generic[L]):
         self._stock.drop()
 
     def resume(self) -> None:
-        """The fork is over; go on in the parent."""
+        """Go on in the parent after a fork."""
         with self._mutex:
             self._paused = False
             self._ended.notify_all()

@@ -96,12 +96,12 @@ class Batch:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one row of one table: then the version in its WHERE clause makes it atomic by itself."""
+        """Return whether it is one row of one table: the version in its WHERE clause then makes it atomic."""
         rows = len(self.added) + len(self.redefined) + len(self.moved) + len(self.touched) + len(self.removed)
         return rows == 1 and not (self.held or self.let_go or self.appended)
 
     def writes(self) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
-        """The statements that compare and swap, each with its rows."""
+        """Return the statements that compare and swap, each with its rows."""
         if self.kind is Kind.JOB:
             return (
                 ("job_moved", self.moved),
@@ -118,7 +118,7 @@ class Batch:
         )
 
     def follow_ups(self) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
-        """The statements that belong to the rows swapped."""
+        """Return the statements that belong to the rows swapped."""
         return (
             ("record_appended", self.appended),
             ("hold_removed", self.let_go),
@@ -167,7 +167,7 @@ class Batch:
 
 
 def as_json(statement: str, rows: Sequence[tuple[Any, ...]]) -> str:
-    """The rows of a bulk statement as one JSON text; a column that is NULL in all of them is left out.
+    """Return the rows of a bulk statement as one JSON string; a column that is NULL in all of them is left out.
 
     Column by column, and put together by one template: half the price of an encoder that meets every value by itself.
     """
@@ -195,7 +195,7 @@ def record_row(namespace: str, r: Record) -> tuple[Any, ...]:
 
 
 def birth() -> int:
-    """A first version that no document of that name has had before: one made anew is another document."""
+    """Return a first version that no document of that name has had before: one made anew is another document."""
     return secrets.randbits(52)  # not `random`: two forks of a process would draw the same
 
 
@@ -204,7 +204,7 @@ def _life(doc: Doc | None) -> Life | None:
 
 
 def record_of(row: tuple[Any, ...]) -> Record:
-    """A record of the log from its columns."""
+    """Return a record of the log from its columns."""
     (run, job, attempt, slot, origin, status, key, recorded_at, reason, node, session, fence,
      claimed_at, started_at, finished_at, error, result, progress, first, count, asked_by, note) = row  # fmt: skip
     return Record(

@@ -118,10 +118,10 @@ class SqlStore(StoreKernel, Generic[L]):
 
     @abstractmethod
     def _connect(self, *, read_only: bool = False) -> L:
-        """A new connection; with `read_only`, one on which the database itself refuses to write."""
+        """Return a new connection; with `read_only`, one on which the database itself refuses to write."""
 
     def _alike(self) -> Hashable | None:
-        """What two stores have in common if either could use the other's connections: all but the namespace.
+        """Return what stores must have in common to share connections: all but the namespace.
 
         Timeouts are set when a connection is made and follow from the lease, and so do all options from the URL.
         """
@@ -136,7 +136,7 @@ class SqlStore(StoreKernel, Generic[L]):
         """Create or migrate what is missing."""
 
     def exists(self) -> bool:
-        """Whether there is anything to connect to; only a file can be missing."""
+        """Return whether there is anything to connect to; only a file can be missing."""
         return True
 
     @abstractmethod
@@ -145,11 +145,11 @@ class SqlStore(StoreKernel, Generic[L]):
 
     @abstractmethod
     def _schema(self, link: L) -> int | None:
-        """As `schema`, on this connection."""
+        """Return the same as `schema`, on this connection."""
 
     @abstractmethod
     def schema(self) -> int | None:
-        """The number of the newest migration that was applied; None where there is no schema."""
+        """Return the number of the newest migration that was applied; None where there is no schema."""
 
     def migrate(self) -> None:
         """Bring the schema up to date; needs the right to change tables."""
@@ -157,7 +157,7 @@ class SqlStore(StoreKernel, Generic[L]):
 
     @abstractmethod
     def now(self, link: L) -> int:
-        """The store's time, shifted."""
+        """Return the store's time, shifted."""
 
     @abstractmethod
     def select(self, link: L, which: Which, session: str | None, *, change: bool) -> Selection:
@@ -170,7 +170,7 @@ class SqlStore(StoreKernel, Generic[L]):
 
     @abstractmethod
     def who_answers(self, link: L) -> str:
-        """Which server is at the other end."""
+        """Return the identity of the server at the other end."""
 
     @abstractmethod
     def commit(
@@ -184,7 +184,7 @@ class SqlStore(StoreKernel, Generic[L]):
 
     @abstractmethod
     def among(self, values: Sequence[str]) -> Any:
-        """A list as the dialect's `{in:...}` takes it."""
+        """Return a list as the dialect's `{in:...}` takes it."""
 
     @abstractmethod
     def mailbox(self) -> AbstractContextManager[Mailbox]:
@@ -252,10 +252,10 @@ class SqlStore(StoreKernel, Generic[L]):
         """Get ready for a fork of this process, if a copy of a connection could do harm."""
 
     def after_fork(self) -> None:
-        """The fork is over, and we are the parent."""
+        """Go on in the parent after a fork."""
 
     def forked(self) -> None:
-        """We are the child of a fork: locks may be held by threads that do not exist here, connections are not ours."""
+        """Begin anew in the child of a fork: threads that are not here may hold locks; connections are the parent's."""
         self._opening = threading.Lock()
         self._counting = threading.Lock()
         self.cache.forget()
@@ -279,7 +279,7 @@ class SqlStore(StoreKernel, Generic[L]):
             return news
 
     def count(self, name: str) -> None:
-        """One more statement of this name was sent."""
+        """Count one more statement of this name."""
         with self._counting:
             self.statements[name] += 1
 
@@ -338,7 +338,7 @@ class SqlStore(StoreKernel, Generic[L]):
         return frozenset(row[0] for row in self._all("holders", {}))
 
     def namespaces(self) -> frozenset[str]:
-        """The namespaces that hold a job or another document."""
+        """Return the namespaces that hold a job or another document."""
         return frozenset(row[0] for row in self._all("namespaces", {}))
 
     # --- the log
@@ -430,7 +430,7 @@ class SqlStore(StoreKernel, Generic[L]):
     # --- helpers of the dialects
 
     def selecting(self, which: Which) -> tuple[str, dict[str, Any]]:
-        """The statement that finds a selection (other than `Due`), and what to bind."""
+        """Return the statement that finds a selection (other than `Due`), and what to bind."""
         kind = kind_of(which)
         table = "jobs" if kind is Kind.JOB else "documents"
         params: dict[str, Any] = {"namespace": self._namespace, "kind": kind}

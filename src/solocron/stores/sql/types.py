@@ -1,4 +1,4 @@
-"""What the parts of the family pass to each other: a connection, and the rows that were found with it."""
+"""Types that the parts of the family pass to each other: a connection, and the rows that it found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _new = tuple.__new__  # the constructor of a named tuple costs three times as mu
 
 @dataclass(slots=True)
 class Committed(Written):
-    """What became of a batch, as a dialect knows it."""
+    """The outcome of a batch, as a dialect knows it."""
 
     short: bool = False
     """Whether some records were not appended, because the log had their run and attempt already."""
@@ -40,15 +40,15 @@ class SqlLink(ABC):
 
     @abstractmethod
     def all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
 
     @abstractmethod
     def run(self, name: str, params: Mapping[str, Any]) -> int:
-        """The number of rows that a statement of its own transaction found."""
+        """Run a statement in a transaction of its own; return how many rows it found."""
 
     @abstractmethod
     def is_stale(self) -> bool:
-        """Whether it has visibly died while it lay idle."""
+        """Return whether it has visibly died while it lay idle."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -63,6 +63,6 @@ def _uncounted(name: str) -> None:
 
 
 def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:
-    """The rows in the order of the answer; of a named selection also the names that have none."""
+    """Return the rows in the order of the result; of a named selection also the names that have none."""
     rows: dict[str, Row | None] = {row[0]: _new(Row, row[:4]) for row in found}
     return {name: rows.get(name) for name in which.names} if isinstance(which, Named) else rows

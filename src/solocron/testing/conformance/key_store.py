@@ -285,7 +285,7 @@ class KeyStoreConformance:
         assert _done(a, {"k": "4"}, look="p/2").found in (False, None)
 
     def test_a_commit_reads_a_key_on_the_way(self, clients: KeyClients) -> None:
-        """What it tells is the key as of the commit or later; a server that does not read it says so."""
+        """The reply has the key as of the commit or later; a server that does not read it says so."""
         a, b = clients.new(), clients.new()
         reply = a.commit({}, {"k": "1"}, also="o")
         assert isinstance(reply, Swapped)

@@ -41,7 +41,7 @@ class LockingVictim(Victim):
 
 
 class Locking:
-    """What clients of such a store do to each other."""
+    """Faults between clients of a store that locks."""
 
     frees_within: ClassVar[float] = 2.0
     """Seconds after which the rows of a frozen client are free, with a lease of two seconds."""
@@ -110,7 +110,7 @@ class Locking:
     def test_a_conflict_that_the_server_settles_against_a_client_is_tried_again(
         self, victim: LockingVictim, near: Store
     ) -> None:
-        """Whether the statement had been carried out or not: the document is written once, and so is its record."""
+        """Carried out or not, the statement is repeated: the document is written once, and so is its record."""
         assert victim.conflicts, "name the conflicts of your server"
         for number, conflict in enumerate(victim.conflicts):
             names = [f"{number}-{i}" for i in range(3)]

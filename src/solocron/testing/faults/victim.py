@@ -1,4 +1,4 @@
-"""What the author of a store supplies to the fault suite: a server that may be hurt, and how."""
+"""The part of the fault suite that the author of a store supplies: a server that may be hurt, and how."""
 
 from __future__ import annotations
 

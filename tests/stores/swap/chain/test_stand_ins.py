@@ -126,7 +126,7 @@ def test_a_commit_is_made_once_whatever_becomes_of_its_reply(
 
 def test_a_stand_in_lets_a_crowd_wait(service: Service) -> None:
     with ExitStack() as crowd:
-        service.server.shutdown()  # nobody accepts a client any more: it times out unless there is room
+        service.server.shutdown()  # clients are no longer accepted: it times out unless there is room
         for _ in range(40):
             client = crowd.enter_context(socket.socket())
             client.settimeout(0.5)

@@ -262,7 +262,7 @@ def test_the_keys_of_a_commit_whose_client_died_are_free_again_when_the_server_e
         try:
             assert {check.name: check.level for check in store.checks()}["transactions"] == "OK"
             with mongodb.client() as victim:
-                # As by a node that is killed: nobody will end this session.
+                # As by a node that is killed: this session stays open.
                 session = victim.start_session()
                 session.start_transaction()
                 collection = _keys(store)._link.collection

@@ -17,7 +17,7 @@ numbers = itertools.count(1)
 
 
 def fresh_url(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    """The URL of a store that nobody has used."""
+    """The URL of a store that was never used."""
     if kind == "memory":
         return f"memory://locks-{next(numbers)}"
     if kind == "sqlite":
@@ -40,7 +40,7 @@ class Crowd:
         return member
 
     def later(self, seconds: float) -> None:
-        """Let the store's time pass for everybody: a store may shift each client, or all of them at once."""
+        """Let the store's time pass for every client: a store may shift each client, or all of them at once."""
         by = round(seconds * SECOND)
         first, *others = [member.open().store for member in self.members]
         first.shift_clock(by)

@@ -1,4 +1,4 @@
-"""Locks on every store: one holder, its own release only, times by the store's clock, a fence that grows for ever."""
+"""Locks on every store: one holder, its own release only, times by the store's clock, a fence that grows forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An idempotency key's document: begun by one, done for ever, and in doubt when whoever began it died."""
+"""An idempotency key's document: begun by one process, done forever, and in doubt when that process died."""
 
 from __future__ import annotations
 

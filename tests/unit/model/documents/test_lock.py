@@ -228,7 +228,7 @@ def test_any_story_has_one_holder_at_a_time_and_growing_fences(moves: list[tuple
         if move in ("acquire", "queue"):
             change = acquire(doc, ask(token, at_most=2 * SECOND, queue=move == "queue"), now=now)
             if isinstance(answer(change), Granted) and holder != token:
-                assert holder is None or until <= now, "granted while somebody had it"
+                assert holder is None or until <= now, "granted while another process had it"
                 assert answer(change).fence > fence
                 holder, until, fence = token, now + 2 * SECOND, answer(change).fence
         elif move == "release":

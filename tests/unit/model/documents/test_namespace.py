@@ -65,7 +65,7 @@ def test_what_is_closed_stays_closed_until_a_person_opens_it() -> None:
     assert after(begin(closed.note())).openness is Openness.CLOSED
     assert after(begin(closed.note(), identity="newer")).identity == "newer"
     forgotten = after(begin(closed.note(), known=9))
-    assert (forgotten.openness, forgotten.count) == (Openness.CLOSED, 10), "that somebody had opened it is lost"
+    assert (forgotten.openness, forgotten.count) == (Openness.CLOSED, 10), "that it had been opened is lost"
     restoring = after(model.begin_restoring(closed.note(), identity="new", token="r", now=400))
     reopened = after(model.reopen(restoring.note(), identity="new", restoring="r", token="y", now=400))
     assert (reopened.openness, reopened.count, reopened.restoring) == (Openness.OPEN, closed.count + 1, "")

@@ -166,7 +166,7 @@ def test_only_a_dead_one_is_swept_and_only_once() -> None:
     assert swept(done, now=T0) is None
 
 
-def test_a_nodes_own_goodbye_leaves_the_rest_to_the_sweep() -> None:
+def test_a_node_that_closes_its_session_leaves_the_rest_to_the_sweep() -> None:
     ended = made(end(live(), now=T0 + SECOND, reason="stopped"))
     assert (ended.state, ended.expires_at, ended.reason) == (Life.DEAD, T0 + SECOND, "stopped")
     assert end(ended, now=T0 + 2 * SECOND, reason="again") is None

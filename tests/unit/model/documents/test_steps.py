@@ -1,4 +1,4 @@
-"""The steps of a run: one result each for ever, saved only under the fence of the latest attempt that has entered."""
+"""The steps of a run: one result each forever, saved only under the fence of the latest attempt that has entered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`on_retry`: after a crash nobody knows how far the work had come, so the job itself is asked before a repeat."""
+"""`on_retry`: after a crash no node knows how far the work had come, so the job itself is asked before a repeat."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_of_several_each_covers_its_own_time() -> None:
     assert job.covered("skipped") == [(60, 120, 2), (180, 180, 1)]
 
 
-def test_an_attempt_that_is_owed_waits_until_it_is_lifted() -> None:
+def test_an_attempt_that_is_due_waits_until_it_is_lifted() -> None:
     """As with a job's own pause."""
     job = OneJob("1h", retries=1).at(3600)
     job.fail(job.claims())

@@ -24,7 +24,7 @@ def test_a_rule_has_no_slots_before_it_was_made() -> None:
     assert seconds(job.job.due_at) == 33 * HOUR, "09:00 tomorrow"
 
 
-def test_a_new_job_owes_nothing_of_the_past() -> None:
+def test_nothing_of_the_past_waits_in_a_new_job() -> None:
     job = OneJob("1m", catch_up="all")
     assert job.at(59).claim() is None
 

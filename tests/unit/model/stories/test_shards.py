@@ -10,7 +10,7 @@ from solocron.model.transitions.claiming import Later, claim
 from tests.unit.model.one_job import LATE_FOR, OneJob, resolve
 
 
-def test_a_slot_becomes_one_run_for_each_slice() -> None:
+def test_a_slot_becomes_one_run_for_each_shard() -> None:
     job = OneJob("1m", shards=("eu", "us", "apac")).at(60)
     holds = [job.claims("a"), job.claims("b"), job.claims("c")]
     assert [hold.shard for hold in holds] == ["eu", "us", "apac"]
@@ -22,12 +22,12 @@ def test_a_slot_becomes_one_run_for_each_slice() -> None:
     assert job.claim("a") is None
 
 
-def test_numbered_slices_count_from_zero_so_that_they_fit_a_modulo() -> None:
+def test_numbered_shards_count_from_zero_so_that_they_fit_a_modulo() -> None:
     job = OneJob("1m", shards=2).at(60)
     assert [(job.claims().shard, job.claims().shard)] == [(0, 1)]
 
 
-def test_each_slice_is_retried_by_itself() -> None:
+def test_each_shard_is_retried_by_itself() -> None:
     job = OneJob("1m", shards=2, retries=1).at(60)
     good, bad = job.claims("a"), job.claims("b")
     job.fail(bad)
@@ -38,7 +38,7 @@ def test_each_slice_is_retried_by_itself() -> None:
     assert [hold.run for hold in job.job.active] == []
 
 
-def test_each_slice_is_taken_over_by_itself() -> None:
+def test_each_shard_is_taken_over_by_itself() -> None:
     job = OneJob("1m", shards=2, retries=1).at(60)
     lost, kept = job.claims("a"), job.claims("b")
     job.take_over("a")
@@ -46,7 +46,7 @@ def test_each_slice_is_taken_over_by_itself() -> None:
     assert job.claims("b").run == lost.run
 
 
-def test_the_slices_of_a_slot_count_as_one_run_for_overlap() -> None:
+def test_the_shards_of_a_slot_count_as_one_run_for_overlap() -> None:
     job = OneJob("1m", shards=3).at(60)
     first = job.claims("a")
     job.finish(first)  # two shards still wait: the slot has begun and is not over
@@ -77,7 +77,7 @@ def test_a_deploy_that_cuts_otherwise_leaves_a_slot_that_has_begun_as_it_is() ->
     assert [(hold.shard, hold.shards) for hold in following] == [(0, 2), (1, 2)]
 
 
-def test_a_trigger_runs_every_slice_or_the_one_that_is_named() -> None:
+def test_a_trigger_runs_every_shard_or_the_one_that_is_named() -> None:
     job = OneJob(None, shards=("eu", "us"))
     job.trigger("all")
     assert [job.claims().shard, job.claims().shard] == ["eu", "us"]
@@ -88,7 +88,7 @@ def test_a_trigger_runs_every_slice_or_the_one_that_is_named() -> None:
     assert job.claim() is None
 
 
-def test_other_nodes_get_a_chance_before_a_node_takes_a_second_slice() -> None:
+def test_other_nodes_get_a_chance_before_a_node_takes_a_second_shard() -> None:
     """A node that has one lets the others go first for a moment; alone, it takes all at once."""
     job = OneJob("1m", shards=3).at(60)
     mine = job.claims("a")

@@ -1,4 +1,4 @@
-"""A trigger is a run that somebody asked for; the same request twice is one run."""
+"""A trigger is a run that a person or a program asked for; the same request twice is one run."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tests.unit.model.one_job import T0, OneJob, seconds
 def test_a_backfill_runs_each_slot_once_and_costs_no_live_slot(
     overlap: Overlap, pace: int | None, story: list[tuple[int, int]]
 ) -> None:
-    """Runs are shorter than the period, and somebody always looks in time: then every live slot runs."""
+    """Runs are shorter than the period, and a node always looks in time: then every live slot runs."""
     job = OneJob("1m", overlap=overlap).at(3600)
     job.run_all()
     job.apply(

@@ -101,7 +101,7 @@ def test_late_slots_decided_together_run_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("overlap", ["skip", "queue", "queue-all", allow(3)])
-def test_missed_slots_are_owed_whatever_runs(overlap: object) -> None:
+def test_missed_slots_wait_whatever_runs(overlap: object) -> None:
     """An hour later a run is still there: what catch-up promised waits for it."""
     job = OneJob("1m", overlap=overlap, catch_up="all").at(60)
     running = job.claims("a")
@@ -188,16 +188,16 @@ def test_missed_slots_start_no_faster_than_their_rate_and_every_slot_once(
     now, seen = 0.0, 0.0
     ran: list[float] = []
     paced: list[float] = []
-    owed_late: set[float] = set()
+    waiting_late: set[float] = set()
     for wait, length in looks:
         now += wait
         job.at(now)
         missed = [slot for slot in range(60, int(now), 60) if slot > seen and now - slot >= LATE_FOR]
-        owed_late |= {*missed}
+        waiting_late |= {*missed}
         while (hold := job.claim()) is not None:
             slot = seconds(hold.slot)
             ran.append(slot)
-            if slot in owed_late:
+            if slot in waiting_late:
                 paced.append(now)
             now += length
             job.at(now).finish(hold)

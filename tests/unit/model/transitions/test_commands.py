@@ -244,7 +244,7 @@ class TestPause:
 
     @pytest.mark.invariant("I20: there is no storm of starts")
     def test_at_its_very_hour_it_has_ended(self) -> None:
-        """It is due then, so a claim that left it as it is would be made again at once, for ever."""
+        """It is due then, so a claim that left it as it is would be made again at once, forever."""
         job = OneJob("1m").at(30)
         job.pause(until=150)
         assert job.at(150).claim() is None

@@ -167,7 +167,7 @@ class TestRetry:
 
 
 class TestHandBack:
-    def test_it_is_owed_again_at_once_and_uses_no_retry(self) -> None:
+    def test_it_waits_again_at_once_and_uses_no_retry(self) -> None:
         job, hold = held()
         for attempt in range(2, 6):
             assert job.hand_back(hold) == "accepted"

@@ -57,7 +57,7 @@ class TestDefine:
         assert job.run_all() == []
         assert job.at(90).run_all() == [90]
 
-    def test_a_waiting_stretch_is_worked_off_by_the_rule_it_came_from(self) -> None:
+    def test_a_waiting_range_is_worked_off_by_the_rule_it_came_from(self) -> None:
         job = OneJob("1m", catch_up="all").at(300)
         job.define("7s", catch_up="all")
         job.define("11s", catch_up="all")
@@ -103,7 +103,7 @@ class TestDefine:
         assert job.reasons("skipped") == ["disabled"]
         assert job.at(180).run_all() == [180]
 
-    def test_what_was_due_when_it_was_disabled_is_owed_until_it_is_enabled(self) -> None:
+    def test_what_was_due_when_it_was_disabled_waits_until_it_is_enabled(self) -> None:
         job = OneJob("1m").at(70)
         job.define("1m", enabled=False)
         assert job.claim() is None
@@ -134,7 +134,7 @@ class TestDefine:
 
 
 class TestPropose:
-    """Who may write: never a lower revision; else only when nobody live has the stored one."""
+    """Never a lower revision writes; else only when no live node has the stored one."""
 
     def proposed(self, job: OneJob, proposal: Proposal, live: tuple[str, ...] = ()) -> str | None:
         answer: str | None = job.apply(
@@ -234,7 +234,7 @@ class TestPropose:
 
 
 class TestGivingWay:
-    """After a rollback: the stored definition gives way to a lower revision, and only where somebody asked for that."""
+    """After a rollback: the stored definition gives way to a lower revision, and only where a person asked for that."""
 
     def given_way(self, **more: Any) -> OneJob:
         job = OneJob("1m", **more)
@@ -258,7 +258,7 @@ class TestGivingWay:
         assert self.proposed(job, 40, schedule="1d") is None, "and a lower one still never overwrites it"
 
     def test_not_while_a_node_of_a_higher_revision_lives(self) -> None:
-        """It came while somebody asked: the definition is left to it."""
+        """It came during the request: the definition is left to it."""
         job = self.given_way()
         assert self.proposed(job, 41, live=42) is None
         assert self.proposed(job, 42, live=42) == "changed"

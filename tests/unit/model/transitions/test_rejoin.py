@@ -1,4 +1,4 @@
-"""A job after the store went back: brought to what a living node remembers; what nobody remembers is written off."""
+"""A job after the store went back: brought to what a living node remembers; the rest is written off."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_claim_that_was_lost_is_held_again_under_its_own_fence() -> None:
     assert statuses(old) == [(60, 1, "succeeded")]
 
 
-def test_an_end_that_was_lost_is_on_record_again_and_the_next_attempt_is_owed() -> None:
+def test_an_end_that_was_lost_is_on_record_again_and_the_next_attempt_waits() -> None:
     job = OneJob(retries=1).at(61)
     old = backup(job)
     hold = job.claims()

@@ -57,7 +57,7 @@ def test_a_lock_is_put_back_where_its_grant_is_the_later_one() -> None:
     assert note(rejoin(nowhere, mine)) == mine
     assert note(rejoin(mine, free)) == free, "its release was lost"
     assert rejoin(free, mine) is None
-    assert rejoin(others, mine) is None, "somebody has taken it since"
+    assert rejoin(others, mine) is None, "another process has taken it since"
 
 
 def test_a_lock_of_a_session_that_this_process_has_lost_is_free_and_its_fence_stays() -> None:

@@ -25,7 +25,7 @@ def uncut() -> WaitingRun:
 
 @pytest.mark.invariant("I5: no slot is lost")
 @given(shards)
-def test_a_row_has_every_slice_once(found: int | tuple[str, ...]) -> None:
+def test_a_row_has_every_shard_once(found: int | tuple[str, ...]) -> None:
     row = cut(uncut(), found)
     assert [one.shard for one in each(row)] == list(labels(found))
     assert len({one.run for one in each(row)}) == count(found)
@@ -65,7 +65,7 @@ def test_what_was_cut_is_not_cut_again() -> None:
     assert cut(uncut(), None) == uncut()
 
 
-def test_a_thousand_slices_that_wait_are_one_entry() -> None:
+def test_a_thousand_shards_that_wait_are_one_entry() -> None:
     job = OneJob("1m", shards=1000).at(60)
     job.claims()
     assert len(job.job.waiting_runs) == 1
@@ -74,7 +74,7 @@ def test_a_thousand_slices_that_wait_are_one_entry() -> None:
 
 
 @pytest.mark.invariant("I5: no slot is lost")
-def test_slices_that_never_ran_are_each_on_record() -> None:
+def test_shards_that_never_ran_are_each_on_record() -> None:
     job = OneJob("1m", shards=3, overlap="replace").at(60)
     first = job.claims()
     job.at(120).claim()
@@ -83,7 +83,7 @@ def test_slices_that_never_ran_are_each_on_record() -> None:
     assert job.at(121).claims().slot == T0 + 120_000_000
 
 
-def test_one_slice_is_cancelled_and_the_others_run() -> None:
+def test_one_shard_is_cancelled_and_the_others_run() -> None:
     job = OneJob("1m", shards=4).at(60)
     first = job.claims()
     assert job.cancel(f"{group_of(first.run)}#2") == "cancelled"
@@ -100,7 +100,7 @@ def test_a_whole_slot_is_cancelled_by_its_name() -> None:
     assert job.job.waiting_runs == ()
 
 
-def test_a_slice_that_does_not_exist_is_not_triggered() -> None:
+def test_a_shard_that_does_not_exist_is_not_triggered() -> None:
     assert OneJob(None, shards=2).trigger(shard="eu") == Refusal(Refused.NO_SHARD)
     assert OneJob(None).trigger(shard=0) == Refusal(Refused.NO_SHARD)
 
@@ -117,12 +117,12 @@ def test_a_repeated_trigger_does_not_cut_a_second_time() -> None:
 @pytest.mark.parametrize(
     "bad", [0, -1, 1001, True, 1.5, "eu", (), ("eu", "eu"), ("a b",), ("x" * 33,), (1, 2), {"eu": 1}, b"ab"]
 )
-def test_what_cannot_be_slices_is_refused(bad: object) -> None:
+def test_what_cannot_be_shards_is_refused(bad: object) -> None:
     with pytest.raises(InvalidError, match=r"shards=.*Nothing was registered"):
         check_shards(bad)
 
 
-def test_a_definition_with_slices_survives_json() -> None:
+def test_a_definition_with_shards_survives_json() -> None:
     definition = OneJob("1m", shards=("eu", "us")).job.definition
     again = type(definition).from_json(json.loads(json.dumps(definition.to_json())))
     assert again == definition

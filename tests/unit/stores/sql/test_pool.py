@@ -226,7 +226,7 @@ def test_a_pause_lets_calls_end_and_closes_what_lies_idle(pool: Pool[Thing], mad
         with pool.link():
             inside.set()
             end.wait(30)
-            with pool.link():  # whoever is inside may go on, or it would never end
+            with pool.link():  # a call that is inside may go on, or it would never end
                 pass
 
     thread = threading.Thread(target=call)

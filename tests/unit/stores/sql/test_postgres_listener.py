@@ -57,7 +57,7 @@ class Server:
 
 
 def test_a_server_that_comes_back_is_heard_again_long_before_the_poll_is_over() -> None:
-    """It slept out its poll: half a minute in which nobody was woken."""
+    """It slept out its poll: half a minute in which no waiter was woken."""
     server = Server(refuses=2)
     heard = Listener(server.connect, "channel", "me").wait(2.5, listen=True)
     assert heard, "what was told while it was away is to be looked for"

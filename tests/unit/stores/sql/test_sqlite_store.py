@@ -1,4 +1,4 @@
-"""What is special about the SQLite store: its budget, its clock, its bell, and no lock while Python computes."""
+"""The SQLite store's own properties: its budget, its clock, its notifications, and no lock while Python computes."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ class TestTime:
         assert before <= store.clock() <= time.time_ns() // 1000 + SECOND
 
 
-class TestBell:
+class TestNotifications:
     def test_what_we_did_ourselves_is_no_news(self, store: SQLiteStore) -> None:
         store.wait(0.0)
         put(store, job("j", due_at=1))
@@ -358,7 +358,7 @@ class TestBell:
         thread.join()
         assert answers[0] - written < 1
 
-    def test_other_namespaces_ring_their_own_bell(self, store: SQLiteStore) -> None:
+    def test_other_namespaces_have_their_own_notifications(self, store: SQLiteStore) -> None:
         elsewhere = SQLiteStore(store._url, namespace="elsewhere")
         store.wait(0.0)
         put(elsewhere, job("j", due_at=1))
@@ -368,7 +368,7 @@ class TestBell:
 
 class TestFile:
     def test_a_file_that_was_replaced_is_noticed(self, store: SQLiteStore, path: Path) -> None:
-        """A connection to a deleted file would go on as if nothing were, seen by nobody else."""
+        """A connection to a deleted file would go on as if nothing were, unseen by every other process."""
         put(store, job("j"))
         for name in ("a.db", "a.db-wal", "a.db-shm"):
             path.with_name(name).unlink()
@@ -393,7 +393,7 @@ class TestFile:
 
     def test_a_file_without_our_tables_is_not_taken_for_an_empty_store(self, store: SQLiteStore, path: Path) -> None:
         store.close()
-        store._opened = True  # a node that runs on while somebody swaps the file
+        store._opened = True  # a node that runs on while the file is swapped
         for file in path.parent.iterdir():
             file.unlink()
         sqlite3.connect(path).execute("CREATE TABLE x (y)").connection.close()
@@ -446,7 +446,7 @@ def test_a_fork_in_the_middle_of_another_threads_write_goes_on_in_both(store: SQ
         with store.pool.link() as link:
             link.begin()
             writing.set()
-            threading.Event().wait(0.2)  # the fork has to wait for this, and must not wait for ever
+            threading.Event().wait(0.2)  # the fork has to wait for this, and must not wait forever
             link.commit()
 
     thread = threading.Thread(target=write_slowly)

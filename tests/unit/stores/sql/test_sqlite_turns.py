@@ -125,7 +125,7 @@ def test_a_turn_that_is_not_taken_passes_on(path: Path) -> None:
         with turns:
             passed = time.monotonic() - before
         assert passed >= PATIENCE
-        with turns:  # the frozen one is behind us now: it delays nobody a second time
+        with turns:  # the frozen one is behind us now: it delays no process a second time
             pass
         assert turns._numbers()[1] > 0
         turns.close()

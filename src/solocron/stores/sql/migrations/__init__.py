@@ -72,7 +72,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class SchemaStatus:
-    """How far a store's schema has come: `applied` of `latest`; None: there is no schema yet."""
+    """The migrations of a store: `applied` of `latest`; None: there is no schema yet."""
 
     applied: int | None
     latest: int = field(default_factory=lambda: LATEST)
@@ -83,12 +83,12 @@ class SchemaStatus:
 
 
 def status(store: SqlStore[Any]) -> SchemaStatus:
-    """How far the schema of a store has come; changes nothing."""
+    """Return how many migrations a store has; change nothing."""
     return SchemaStatus(store.schema())
 
 
 def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -> str:
-    """Every migration as text, for a database administrator to read and run, and the rights that nodes need."""
+    """Return every migration as SQL for a database administrator to run, and the rights that nodes need."""
     if dialect not in DIALECTS:
         raise InvalidError(f"there are no migrations for {dialect!r}; choose {', '.join(sorted(DIALECTS))}.")
     for part in (schema, prefix):
@@ -103,7 +103,7 @@ def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -
 
 @cache
 def of(folder: str) -> tuple[Migration, ...]:
-    """The migrations of a dialect in their order."""
+    """Return the migrations of a dialect in their order."""
     found = []
     for file in FILES:
         number, _, name = file.partition("_")
@@ -116,7 +116,7 @@ def of(folder: str) -> tuple[Migration, ...]:
 
 
 def words(dialect: str, prefix: str = "solocron_", schema: str | None = None) -> dict[str, str]:
-    """What the words in braces stand for: tables with their schema, indexes without, the collation of names."""
+    """Return the values of the words in braces: tables with their schema, indexes without, the collation of names."""
     quote = _QUOTES[DIALECTS[dialect]]
     before = f"{quote}{schema}{quote}." if schema else ""
     found = {name: f"{before}{quote}{prefix}{name}{quote}" for name in TABLES}
@@ -142,7 +142,7 @@ def steps(dialect: str, names: Mapping[str, str], applied: int | None) -> tuple[
 
 
 def check_compatible(found: Mapping[str, str], where: str) -> int | None:
-    """The schema's number; refuses one that this code is too old for."""
+    """Return the schema's number; refuse one that this code is too old for."""
     if "schema" not in found:
         return None
     if int(found.get("compatible", 0)) > LATEST:
@@ -154,7 +154,7 @@ def check_compatible(found: Mapping[str, str], where: str) -> int | None:
 
 
 def _grants(dialect: str, names: Mapping[str, str], schema: str | None) -> list[str]:
-    """What nodes need and no more, as comments: who they are is for the administrator to say."""
+    """Return the rights that nodes need, as comments: the administrator knows their accounts."""
     if dialect == "sqlite":
         return []
     lines = ["-- Nodes need no right to change tables. Grant them this, and nothing else:"]

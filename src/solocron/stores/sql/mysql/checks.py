@@ -1,4 +1,4 @@
-"""What `doctor` shows of a MySQL or MariaDB store."""
+"""The lines of `doctor` about a MySQL or MariaDB store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["checks"]
 
 
 def checks(store: MySQLStore) -> Sequence[Check]:
-    """Every line; what cannot even be looked at is a FAIL that says why."""
+    """Return every line; a server that cannot be asked is a FAIL that says why."""
     try:
         with store.links.link() as link:
             return _look(store, link)
@@ -122,7 +122,7 @@ def _doublewrite(found: Mapping[str, str]) -> Check:
 
 
 def _session(found: Mapping[str, str]) -> list[Check]:
-    """What we set for our own sessions: a proxy in between may lose it."""
+    """Check the settings of our own sessions: a proxy in between may lose them."""
     isolation = found.get("transaction_isolation") or found.get("tx_isolation", "")
     lines = []
     for name, value, right in (

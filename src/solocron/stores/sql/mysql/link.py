@@ -80,10 +80,10 @@ class MySQLLink(SqlLink):
             return list(self._query(" UNION ALL ".join(parts), None).fetchall())
 
     def run(self, name: str, params: Mapping[str, Any]) -> int:
-        return self.told(name, params)[0]
+        return self.changed_with_id(name, params)[0]
 
-    def told(self, name: str, params: Mapping[str, Any]) -> tuple[int, int]:
-        """How many rows it found, and the number that it put into its answer by LAST_INSERT_ID()."""
+    def changed_with_id(self, name: str, params: Mapping[str, Any]) -> tuple[int, int]:
+        """Return how many rows it found, and the number that it set by LAST_INSERT_ID()."""
         self._count(name)
         self._count("commit")
         with self.translating(commits=True):
@@ -91,7 +91,7 @@ class MySQLLink(SqlLink):
             return int(done.rowcount), int(done.lastrowid or 0)
 
     def inside(self, name: str, params: Mapping[str, Any]) -> int:
-        """Run a statement inside a transaction; how many rows it found."""
+        """Run a statement inside a transaction; return how many rows it found."""
         self._count(name)
         with self.translating():
             return int(self._query(self.sql[name].sql, params).rowcount)

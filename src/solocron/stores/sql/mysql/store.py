@@ -125,9 +125,9 @@ class MySQLStore(SqlStore[MySQLLink]):
     # --- time
 
     def now(self, link: MySQLLink) -> int:
-        return self._heard(link.all("clock", {"shift": self._shift})[0][0])
+        return self._observed(link.all("clock", {"shift": self._shift})[0][0])
 
-    def _heard(self, now: int) -> int:
+    def _observed(self, now: int) -> int:
         self.cache.observe(now - self._shift)
         return now
 
@@ -154,7 +154,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             return Selection(arrange(which, link.all(name, params)), 0)
         rows = link.locked(name, params)
         now, alive = link.all("after_locks", more)[0]
-        return Selection(arrange(which, rows), self._heard(now), alive=bool(alive))
+        return Selection(arrange(which, rows), self._observed(now), alive=bool(alive))
 
     def _select_due(self, link: MySQLLink, which: Due, more: Mapping[str, Any], change: bool) -> Selection:
         params = {
@@ -179,7 +179,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         following = min(moments, default=None)
         if following is not None and following <= now and len(rows) < which.limit:
             following = now + _AGAIN  # due, but others are just changing them
-        return Selection(rows, self._heard(now), alive=bool(alive), next_due=following)
+        return Selection(rows, self._observed(now), alive=bool(alive), next_due=following)
 
     def who_answers(self, link: MySQLLink) -> str:
         return str(link.all("who_answers", {})[0][0])
@@ -205,7 +205,9 @@ class MySQLStore(SqlStore[MySQLLink]):
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
         window = {"now": selection.now, "latest": selection.latest, "shift": self._shift}
         body, identity = known = self._known
-        found, told = link.told("session_renewed", columns | window | {"known_body": body, "known_server": identity})
+        found, told = link.changed_with_id(
+            "session_renewed", columns | window | {"known_body": body, "known_server": identity}
+        )
         if not found:
             return Committed(lost={one.name})
         if not told:
@@ -215,7 +217,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             known = link.all("namespace", {"namespace": self._namespace})[0]
             self._known = known
         gate = (gate_in(known[0]), known[1]) if known[0] else None
-        return Committed(holds=holds, told=self._heard(told // 4), gate=gate)
+        return Committed(holds=holds, told=self._observed(told // 4), gate=gate)
 
     def _write(self, link: MySQLLink, batch: Batch, session: str | None, gate: Gate | None) -> Committed:
         # A batch of sessions may end the very one that is tested: it lives until the commit.
@@ -297,7 +299,7 @@ class MySQLStore(SqlStore[MySQLLink]):
 
 
 def version_of(link: MySQLLink) -> tuple[str, tuple[int, ...]]:
-    """Which of the two, and which version of it."""
+    """Return which of the two it is, and its version."""
     text = link.version.removeprefix("5.5.5-")  # MariaDB says so first, for the sake of old clients
     numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", text)
     version = tuple(map(int, numbers.groups())) if numbers else (0,)
@@ -305,7 +307,7 @@ def version_of(link: MySQLLink) -> tuple[str, tuple[int, ...]]:
 
 
 def settings_of(link: MySQLLink) -> dict[str, str]:
-    """The server's settings that matter to us."""
+    """Return the server's settings that matter to a store."""
     return {name.lower(): str(value) for name, value in link.all("settings", {})}
 
 
@@ -314,7 +316,7 @@ def is_read_only(found: Mapping[str, str]) -> bool:
 
 
 def tier_of(found: Mapping[str, str]) -> Capabilities:
-    """What the server, as it is set up, can be trusted with."""
+    """Return the tier of the server as it is set up."""
     if found.get("wsrep_on") == "ON":
         return Capabilities(
             tier=Tier.C, why="Galera: lost updates and stale reads were seen in healthy clusters", notifies=True
@@ -366,13 +368,13 @@ def _host_and_port(url: StoreUrl) -> tuple[str, int]:
 
 
 def words_for(prefix: str, is_mariadb: bool) -> dict[str, str]:
-    """Table names, and the collation that this kind of server has for names."""
+    """Return table names, and the collation that this kind of server has for names."""
     return migrations.words("mariadb" if is_mariadb else "mysql", prefix)
 
 
 @cache
 def statements(prefix: str, is_mariadb: bool) -> dict[str, Statement]:
-    """The statements for these table names."""
+    """Return the statements for these table names."""
     clock = "CAST(UNIX_TIMESTAMP({}(6)) * 1000000 AS SIGNED)"
     words = words_for(prefix, is_mariadb) | {
         "share": "LOCK IN SHARE MODE",

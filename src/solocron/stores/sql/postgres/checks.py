@@ -1,4 +1,4 @@
-"""What `doctor` shows of a PostgreSQL store."""
+"""The lines of `doctor` about a PostgreSQL store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WEAK = {
 
 
 def checks(store: PostgresStore) -> Sequence[Check]:
-    """Every line; what cannot even be looked at is a FAIL that says why."""
+    """Return every line; a server that cannot be asked is a FAIL that says why."""
     try:
         with store.links.link() as link:
             found = _look(store, link)

@@ -194,7 +194,7 @@ class PostgresLink(SqlLink):
 
     @property
     def verified(self) -> bool:
-        """Whether the server had to prove who it is; `require` checks too where an authority is named."""
+        """Return whether the server had to prove its identity; `require` checks too where an authority is named."""
         told = {option.keyword: option.val for option in self.db.pgconn.info}
         mode = told.get(b"sslmode")
         return mode in (b"verify-ca", b"verify-full") or (mode == b"require" and bool(told.get(b"sslrootcert")))

@@ -41,7 +41,7 @@ class Listener:
         while True:
             with self._mutex:
                 try:
-                    return self._hear(end)
+                    return self._listen_until(end)
                 except (psycopg.Error, StoreError, OSError):
                     self._drop()
                 except BaseException:
@@ -57,18 +57,18 @@ class Listener:
             self._drop()
 
     def forked(self) -> None:
-        """We are the child of a fork: leave the parent's connection alone."""
+        """In the child of a fork, leave the parent's connection alone."""
         bequeath(self._link)
         self._link = None
         self._mutex = threading.Lock()
 
-    def _hear(self, end: float) -> bool:
+    def _listen_until(self, end: float) -> bool:
         if self._link is None:
             link = self._link = self._connect()
             if link.road is Road.TRANSACTION:
                 raise StoreUnavailable("a pooler that shares sessions passes no notification on")
             link.execute(f'LISTEN "{self._channel}"')
-            return True  # what was told before we listened is lost: look
+            return True  # what was sent before LISTEN is lost: look
         while True:
             left = max(0.0, end - time.monotonic())
             self._link.db.patience = left + 5

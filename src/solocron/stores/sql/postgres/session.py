@@ -65,16 +65,16 @@ class SessionSettings:
 
     @property
     def startup(self) -> str:
-        """As `options` of the connection, in one packet with the login."""
+        """Return them as `options` of the connection, in one packet with the login."""
         return " ".join(f"-c {name}={str(value).replace(' ', chr(92) + ' ')}" for name, value in self._all.items())
 
     @property
     def session(self) -> str:
-        """As statements for a session that stands."""
+        """Return them as statements for a session that stands."""
         return "; ".join(f"SET {name} = '{value}'" for name, value in self._all.items())
 
     def begin(self, road: Road) -> str:
-        """How a transaction begins; where sessions are shared, with the settings: all of it is one round trip."""
+        """Return what begins a transaction; where sessions are shared, with the settings, in one round trip."""
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
         if road is not Road.TRANSACTION:
             return begin

@@ -23,7 +23,7 @@ def _rows(statement: str) -> str:
 
 @cache
 def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
-    """PostgreSQL's statements for these table names."""
+    """Return PostgreSQL's statements for these table names."""
     words = migrations.words("postgres", prefix, schema) | {
         "share": "FOR SHARE",
         "lock": "FOR UPDATE",

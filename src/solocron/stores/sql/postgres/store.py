@@ -83,7 +83,7 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     @property
     def listens(self) -> bool:
-        """Whether notifications reach us."""
+        """Return whether notifications reach this client."""
         return self.road is not Road.TRANSACTION
 
     # --- opening
@@ -233,9 +233,9 @@ class PostgresStore(SqlStore[PostgresLink]):
     # --- time
 
     def now(self, link: PostgresLink) -> int:
-        return self._heard(link.all("clock", {"shift": self._shift})[0][0])
+        return self._observed(link.all("clock", {"shift": self._shift})[0][0])
 
-    def _heard(self, now: int) -> int:
+    def _observed(self, now: int) -> int:
         """Keep the server's time with our own: together they give a lower bound of it later on."""
         self.cache.observe(now - self._shift)
         return now
@@ -255,7 +255,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         rows = link.begin_with(f"{name}_locked", params | more)
         tail = next(row for row in rows if row[0] is None)
         found = [row[:4] for row in rows if row[0] is not None]
-        return Selection(arrange(which, found), self._heard(tail[4]), alive=tail[6])
+        return Selection(arrange(which, found), self._observed(tail[4]), alive=tail[6])
 
     def _select_due(self, link: PostgresLink, which: Due, more: Mapping[str, Any], change: bool) -> Selection:
         pools = sorted(which.pools)
@@ -273,7 +273,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         rows = link.begin_with("due_jobs" if len(pools) == 1 else "due_jobs_of_pools", params)
         tail = next(row for row in rows if row[0] is None)
         found = sorted((row for row in rows if row[0] is not None), key=lambda row: (row[4], row[0]))
-        now, following = self._heard(tail[4]), tail[5]
+        now, following = self._observed(tail[4]), tail[5]
         if following is not None and following <= now and len(found) < which.limit:
             following = now + _AGAIN  # due, but others are just changing them
         return Selection(arrange(which, found), now, alive=tail[6], next_due=following)
@@ -308,7 +308,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             return Committed(lost={one.name})
         told, holds, body, identity = rows[0]
         gate = None if body is None else (gate_in(body), identity)
-        return Committed(holds=holds, told=self._heard(told), gate=gate)
+        return Committed(holds=holds, told=self._observed(told), gate=gate)
 
     def _write(
         self,
@@ -353,7 +353,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         try:
             if recalled:
                 told, appended = link.write_alone("write", sql, params)[0][:2]
-                return Committed(told=self._heard(told), short=appended < len(batch.appended))
+                return Committed(told=self._observed(told), short=appended < len(batch.appended))
             appended = link.commit_with("write", sql, params)[0][0]
         except SessionGone:
             link.rollback()
@@ -387,7 +387,7 @@ class PostgresStore(SqlStore[PostgresLink]):
 
 
 def _durability(synchronous: str, fsync: str, pages: str) -> dict[str, str]:
-    """Which settings are too weak to keep what was committed."""
+    """Return the settings that are too weak to keep what was committed."""
     found = {"synchronous_commit": synchronous, "fsync": fsync, "full_page_writes": pages}
     return {name: value for name, value in found.items() if value == "off"}
 

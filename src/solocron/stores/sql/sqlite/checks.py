@@ -1,4 +1,4 @@
-"""What `doctor` shows of a SQLite store."""
+"""The lines of `doctor` about a SQLite store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERY_LOW = 4 * 1024 * 1024
 
 
 def checks(store: SQLiteStore) -> Sequence[Check]:
-    """Every line; what cannot even be looked at is a FAIL that says why."""
+    """Return every line; a file that cannot be read is a FAIL that says why."""
     found = [_file_mode(store), _folder(store), _filesystem(store), _space(store)]
     if store.place.identity() is None:
         return found  # looking must not create it

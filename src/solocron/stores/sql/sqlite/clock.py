@@ -94,7 +94,7 @@ class BootClock:
         return anchor
 
     def skew(self) -> int:
-        """How far this process's wall clock is ahead of the store's."""
+        """Return how far this process's wall clock is ahead of the store's, in microseconds."""
         return self._clock.wall() - self.now()
 
     def _boot(self) -> int:

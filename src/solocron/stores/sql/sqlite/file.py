@@ -96,7 +96,7 @@ class Place:
             raise self._refusal(os.strerror(errno.EACCES), why)
 
     def identity(self) -> tuple[int, int] | None:
-        """Which file this is; None if there is none."""
+        """Return the identity of the file; None if there is none."""
         try:
             found = os.stat(self.path, follow_symlinks=False)
         except OSError:
@@ -137,7 +137,7 @@ class Place:
 
 
 def place_of(url: StoreUrl) -> Place:
-    """The file of a URL: `sqlite:///file` is relative, `sqlite:////file` absolute."""
+    """Return the file of a URL: `sqlite:///file` is relative, `sqlite:////file` absolute."""
     if url.hosts or not url.path.startswith("/"):
         raise InvalidError(
             "a SQLite URL names a file after three slashes (sqlite:///solocron.db), four for an absolute path; "
@@ -151,7 +151,7 @@ def place_of(url: StoreUrl) -> Place:
 
 
 def is_refused(kind: str) -> bool:
-    """Whether locks cannot be relied on there; `fuse.overlayfs`, which rootless containers use, is a local disk."""
+    """Return whether locks cannot be relied on there; `fuse.overlayfs` of rootless containers is a local disk."""
     return kind in REFUSED or (kind.startswith("fuse.") and kind != "fuse.overlayfs")
 
 

@@ -63,7 +63,7 @@ class SQLiteLink(SqlLink):
 
     @property
     def identity(self) -> str:
-        """Which file is open, as others who open it see it too."""
+        """Return the identity of the open file, as other processes see it too."""
         assert self._identity is not None
         device, inode = self._identity
         return f"{device:x}.{inode:x}"

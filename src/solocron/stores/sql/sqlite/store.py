@@ -398,7 +398,7 @@ def _refuse_old() -> None:
 
 
 def _stays(one: Draft) -> bool:
-    """Whether a job keeps its place among those that wait for their instants: it does when a run ends."""
+    """Return whether a job keeps its place among those that wait for their instants: it does when a run ends."""
     old, new = one.doc, one.change.doc if one.change is not None else None
     return isinstance(old, Job) and isinstance(new, Job) and old.due_at == new.due_at and old.cursor == new.cursor
 
@@ -409,7 +409,7 @@ def _among(name: str) -> str:
 
 @cache
 def statements() -> dict[str, Statement]:
-    """SQLite's statements."""
+    """Return SQLite's statements."""
     words = migrations.words("sqlite") | {"share": "", "text": "TEXT", "identity": "NULL"}
     # SQLite has no statistics unless a person asks for them, and without them it prefers the index of all records.
     return load(("common", "sqlite"), words, {"in": _among, "by": lambda name: f"INDEXED BY {words[name]}"})

@@ -1,4 +1,4 @@
-"""What the objects of every service have in common; each service adds its calls, and says what its replies mean."""
+"""The common part of the objects of every service; each service adds its calls and the meaning of its replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` and the tier are made of on DynamoDB: the table's keys, its copies, billing and backups."""
+"""Facts behind `doctor` and the tier on DynamoDB: the table's keys, its copies, billing and backups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = {"p": "HASH", "s": "RANGE"}
 
 @dataclass(frozen=True, slots=True)
 class DynamoFacts:
-    """What the table tells of itself; None where this access key may not ask."""
+    """Settings that the table reports; None where this access key may not ask."""
 
     table: dict[str, Any] | None
     recovery: bool | None

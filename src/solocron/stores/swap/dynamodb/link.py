@@ -139,7 +139,7 @@ class DynamoLink:
                 raise DynamoCancelled(reasons) from None
             if "ValidationError" in reasons:
                 raise StoreRefused(f"{self.url} refused a commit: {text}. Nothing was written.") from None
-            return  # another commit was under way: that is no conflict with a check
+            return  # another commit was under way: not a conflict with a check
         if code in _BUSY:
             return
         address = self.address

@@ -1,4 +1,4 @@
-"""What `doctor` and the tier are made of on etcd: version, space, compaction, alarms, members."""
+"""Facts behind `doctor` and the tier on etcd: version, space, compaction, alarms, members."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COMPACT = "--auto-compaction-retention=5m"
 
 @dataclass(frozen=True, slots=True)
 class EtcdFacts:
-    """What a member tells of itself; None where the user may not ask."""
+    """State that a member reports; None where the user may not ask."""
 
     version: str
     size: int

@@ -1,4 +1,4 @@
-"""What `doctor` and the tier are made of on MongoDB: replica set, members, version, encryption."""
+"""Facts behind `doctor` and the tier on MongoDB: replica set, members, version, encryption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONG = 10
 
 @dataclass(frozen=True, slots=True)
 class MongoFacts:
-    """What the primary tells of its replica set."""
+    """State that the primary reports of its replica set."""
 
     version: str
     members: int

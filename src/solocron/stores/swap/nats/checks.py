@@ -1,4 +1,4 @@
-"""What `doctor` and the tier are made of on NATS: version, copies, storage, size, and whether writes were lost."""
+"""Facts behind `doctor` and the tier on NATS: version, copies, storage, size, and whether writes were lost."""
 
 from __future__ import annotations
 

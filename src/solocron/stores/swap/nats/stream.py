@@ -236,7 +236,7 @@ class NatsStream:
 
     @property
     def is_there(self) -> bool:
-        """Whether any client has made the stream."""
+        """Return whether any client has made the stream."""
         self.connection()
         return self._there
 

@@ -1,4 +1,4 @@
-"""What `doctor` and the tier are made of on ZooKeeper: version, members, rights, size."""
+"""Facts behind `doctor` and the tier on ZooKeeper: version, members, rights, size."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ZooFeed:
         self.notifications = notifications
         self.connection.follow(self)
         for path in (self._keys, self._notify):
-            error = self.told(jute.watch(path)).error
+            error = self.request(jute.watch(path)).error
             if error != jute.OK:
                 older = "it is older than 3.6" if error == _UNIMPLEMENTED else f"error {error}"
                 raise StoreRefused(
@@ -66,7 +66,7 @@ class ZooFeed:
         for some in _parts(self._below(self._below([self._keys]))):
             self._read(self._below(some))
 
-    def told(self, operation: Operation) -> ZooReply:
+    def request(self, operation: Operation) -> ZooReply:
         """Make a call that does no harm if it is made twice."""
         try:
             return self.connection.call(operation)
@@ -79,7 +79,7 @@ class ZooFeed:
         """Return the children of nodes."""
         found: list[str] = []
         for some in _parts(paths):
-            reply = self.told(Operation(jute.MULTI_READ, jute.multi([jute.children(one) for one in some])))
+            reply = self.request(Operation(jute.MULTI_READ, jute.multi([jute.children(one) for one in some])))
             names = jute.read_results(reply.content, Reader.texts)
             found += [f"{path}/{name}" for path, below in zip(some, names, strict=True) for name in below or ()]
         return found
@@ -101,9 +101,9 @@ class ZooFeed:
             operation = Operation(jute.MULTI_READ, jute.multi([jute.get(path) for path in some]))
             with self._mutex:
                 self._asked += 1
-            self.connection.send(operation, lambda reply, some=some: self._told_nodes(some, reply))  # type: ignore[misc]
+            self.connection.send(operation, lambda reply, some=some: self._nodes_arrived(some, reply))  # type: ignore[misc]
 
-    def _told_nodes(self, paths: Sequence[str], reply: ZooReply | None) -> None:
+    def _nodes_arrived(self, paths: Sequence[str], reply: ZooReply | None) -> None:
         if reply is None:
             return
         self._apply(paths, reply)

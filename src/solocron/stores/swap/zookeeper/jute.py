@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Stat(NamedTuple):
-    """What ZooKeeper keeps of a node beside its data."""
+    """The metadata that ZooKeeper keeps of a node."""
 
     modified_in: int
     """The transaction that wrote it last."""

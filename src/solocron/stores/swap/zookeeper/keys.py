@@ -84,7 +84,7 @@ class ZooKeys(MirroredKeys):
             raise StoreRefused(f"{tree.url} refused a commit (error {wrong}); nothing was written.")
         clock = stats[-1]
         assert clock is not None
-        tree.told(clock, sent)
+        tree.observe(clock, sent)
         for key, (place, generation) in plan.written.items():
             stat = stats[place]
             assert stat is not None

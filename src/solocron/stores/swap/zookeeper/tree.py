@@ -107,12 +107,12 @@ class ZooTree:
     def _find(self, feed: ZooFeed, *, make: bool) -> None:
         """Follow the namespace if it is there, or is to be made."""
         # A member may be behind the others until it is brought up to date.
-        feed.told(Operation(jute.SYNC, jute.text("/")))
-        if feed.told(jute.exists(self._keys)).error != jute.OK:
+        feed.request(Operation(jute.SYNC, jute.text("/")))
+        if feed.request(jute.exists(self._keys)).error != jute.OK:
             if not make:
                 return
             self._make(feed)
-        self.server = f"zookeeper.{feed.told(jute.get(self._identity)).content.text()}"
+        self.server = f"zookeeper.{feed.request(jute.get(self._identity)).content.text()}"
         feed.begin(self._notifications)
         self.ask_time(feed)
         self._there = True
@@ -130,12 +130,12 @@ class ZooTree:
         self._create(feed, self._identity, secrets.token_hex(8).encode())
         folders = [self._keys, *(f"{self._keys}/{number:02x}" for number in range(_FOLDERS))]
         made = [jute.create(path, b"", private=self.private) for path in folders]
-        reply = feed.told(Operation(jute.MULTI, jute.multi(made)))
+        reply = feed.request(Operation(jute.MULTI, jute.multi(made)))
         _, errors = jute.multi_results(reply.content) if reply.error == jute.OK else ([], [reply.error])
         self._refuse(self._keys, next((error for error in errors if error != jute.OK), jute.OK))
 
     def _create(self, feed: ZooFeed, path: str, data: bytes = b"") -> None:
-        self._refuse(path, feed.told(jute.create(path, data, private=self.private)).error)
+        self._refuse(path, feed.request(jute.create(path, data, private=self.private)).error)
 
     def _refuse(self, path: str, error: int) -> None:
         if error not in (jute.OK, jute.NODE_EXISTS):  # another client may have made it at the same time
@@ -170,7 +170,7 @@ class ZooTree:
                 done.set()
                 return
             if blunt:
-                self.told(reply.content.stat(), sent)
+                self.observe(reply.content.stat(), sent)
             feed.catch_up(done)  # every event before this reply has come
 
         # A write brings a member up to date as `sync` does, and tells the time.
@@ -187,12 +187,12 @@ class ZooTree:
         """Write a node of no meaning: the reply tells when the leader did so."""
         feed = feed or self.feed(make=True)
         sent = self.time.begin_call()
-        reply = feed.told(jute.set_data(self.clock, b""))
+        reply = feed.request(jute.set_data(self.clock, b""))
         if reply.error != jute.OK:
             raise StoreUnavailable(f"{self.url}: {self.clock} is gone; nothing was written.")
-        self.told(reply.content.stat(), sent)
+        self.observe(reply.content.stat(), sent)
 
-    def told(self, stat: Stat, sent: float) -> None:
+    def observe(self, stat: Stat, sent: float) -> None:
         """Note the time of a write of this client."""
         low = stat.modified_at * MILLISECOND
         self.time.told(low, low + MILLISECOND, sent)
@@ -204,13 +204,13 @@ class ZooTree:
 
     def children(self, path: str) -> list[str]:
         """Return the names below a node; none if it is not there."""
-        reply = self.feed().told(jute.children(path))
+        reply = self.feed().request(jute.children(path))
         return reply.content.texts() if reply.error == jute.OK else []
 
     def read(self, path: str) -> str | None:
         """Return the data of a node that is not ours; None if it is not there or may not be read."""
         try:
-            reply = self.feed().told(jute.get(path))
+            reply = self.feed().request(jute.get(path))
         except StoreRefused:
             return None
         return reply.content.buffer().decode(errors="replace") if reply.error == jute.OK else None

@@ -58,7 +58,7 @@ class ConfigMaps(ServiceObjects):
         if reply.status == 409:
             return False
         if reply.status >= 500:
-            raise Lost(f"HTTP {reply.status} {_told(reply)}")
+            raise Lost(f"HTTP {reply.status} {_message(reply)}")
         raise self._refusal(reply)
 
     def get(self, name: str) -> bytes | None:
@@ -121,7 +121,7 @@ class ConfigMaps(ServiceObjects):
                 return Check("rights", "OK", "cannot be seen: the cluster did not reply to a review")
             if reply.status != 201:
                 return Check(
-                    "rights", "OK", f"cannot be seen: a review was refused ({self.link.scrubbed(_told(reply))})"
+                    "rights", "OK", f"cannot be seen: a review was refused ({self.link.scrubbed(_message(reply))})"
                 )
             if not _parsed(reply).get("status", {}).get("allowed"):
                 lacking.append(verb)
@@ -132,7 +132,7 @@ class ConfigMaps(ServiceObjects):
 
     def _refusal(self, reply: HttpReply) -> Exception:
         """Return what a reply means that is neither success nor an answer: nothing was done."""
-        told = self.link.scrubbed(_told(reply))
+        told = self.link.scrubbed(_message(reply))
         if reply.status == 401:
             return StoreRefused(f"{self.url} refused the token of the account ({told}); nothing was done.")
         if reply.status == 403:
@@ -155,5 +155,5 @@ def _parsed(reply: HttpReply) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _told(reply: HttpReply) -> str:
+def _message(reply: HttpReply) -> str:
     return str(_parsed(reply).get("message", f"HTTP {reply.status}"))[:200]

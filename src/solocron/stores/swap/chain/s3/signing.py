@@ -28,7 +28,7 @@ GOOGLE = Dialect("GOOG4", "goog4_request", "x-goog", "storage")
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """Who calls; `token` belongs to keys that end soon."""
+    """The caller's key; `token` belongs to keys that end soon."""
 
     name: str
     secret: str

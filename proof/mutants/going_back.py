@@ -13,6 +13,7 @@ from solocron.effects.locks import writing
 from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
 from solocron.engine.attempts import _RecentlyDone
+from solocron.engine.draining import Departure
 from solocron.engine.housekeeping import Housekeeping
 from solocron.engine.memory import Memory
 from solocron.engine.namespace_gate import NamespaceGate
@@ -313,6 +314,16 @@ def _g29(bites: Bites) -> Patches:
     return [(_RecentlyDone, "knows", always)]
 
 
+def _g30(bites: Bites) -> Patches:
+    real = Departure.close_session
+
+    def unasked(self: Departure, session: str, why: str, *, checked: bool = True) -> None:
+        bites(checked)
+        real(self, session, why, checked=False)
+
+    return [(Departure, "close_session", unasked)]
+
+
 FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
@@ -366,5 +377,7 @@ MUTANTS = [
            Check(going_back.test_a_step_whose_reply_comes_after_the_check_is_saved_again, by="I17")),
     Mutant("G-29", "an attempt that ended here is known until another one ends", "I14", _g29,
            Check(going_back.test_a_quiet_node_ends_a_hold_that_came_back_within_a_lease_and_a_beat, by="I14")),
+    Mutant("G-30", "a node that drains closes its session, whatever the store has lost", "I22", _g30,
+           Check(going_back.test_a_node_that_drains_right_after_a_loss_leaves_its_session_to_the_others)),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

@@ -9,10 +9,12 @@ from solocron.engine.attempts import Attempts, Phase
 from solocron.engine.finisher import Finisher
 from solocron.engine.listener import ChangeListener
 from solocron.engine.node_context import NodeContext
+from solocron.engine.recovery import Recovery
 from solocron.engine.runner import Runner
 from solocron.engine.takeover import Takeover
-from solocron.lease.holder import Holder
+from solocron.errors import StoreUnavailable
 from solocron.loop import Loop
+from solocron.stores.contract import Gate
 from solocron.stores.until_known import OPEN_OUTCOMES
 
 __all__ = ["OF_A_TICK", "TO_THE_END", "Departure", "Drain"]
@@ -29,13 +31,13 @@ class Departure:
     def __init__(
         self,
         context: NodeContext,
-        holder: Holder,
+        recovery: Recovery,
         takeover: Takeover,
         listener: ChangeListener,
         dispatchers: Mapping[str, Dispatcher],
     ) -> None:
         self._context = context
-        self._holder = holder
+        self._recovery = recovery
         self._takeover = takeover
         self._listener = listener
         self._dispatchers = dispatchers
@@ -43,20 +45,27 @@ class Departure:
     def stop_listening(self) -> None:
         self._survive(self._listener.stop)
 
-    def close_session(self, session: str, why: str) -> None:
-        """Close the session, now that no body is left. If the store is unavailable, its lease expires."""
-        self._survive(lambda: self._close(session, why))
+    def close_session(self, session: str, why: str, *, checked: bool = True) -> None:
+        """Close the session, now that no body is left. If the store is unavailable, its lease expires.
+
+        With `checked`, only in a store that this node has checked. If it went back, this node may be the only one that
+        remembers what was lost: left alone, its session keeps the namespace shut until another node has buried it, and
+        that one writes off what may have run here.
+        """
+        gate = self._recovery.gate.as_checked() if checked else None
+        self._survive(lambda: self._close(session, why, gate))
 
     def close_dispatchers(self) -> None:
         for dispatcher in self._dispatchers.values():
             dispatcher.close()
 
-    def _close(self, session: str, why: str) -> None:
-        (result,) = self._holder.close(session, why).results
+    def _close(self, session: str, why: str, gate: Gate | None) -> None:
+        closed = self._recovery.holder.close(session, why, gate=gate)
+        if closed.shut:
+            raise StoreUnavailable("the store went back, so this session is left to its lease and to the other nodes")
         # What it holds is free only once the session has ended: while it lives, a claim under way may still be granted.
-        if result.verdict not in OPEN_OUTCOMES and self._takeover.take_from(
-            session, f"{self._context.settings.node} stopped"
-        ):
+        over = not closed.alive or all(result.verdict not in OPEN_OUTCOMES for result in closed.results)
+        if over and self._takeover.take_from(session, f"{self._context.settings.node} stopped"):
             self._takeover.mark_swept(session)
 
     def _survive(self, call: Callable[[], None]) -> None:
@@ -119,6 +128,6 @@ class Drain:
         """End a node whose start was refused: at most its session has begun, and the caller gets the reason."""
         clean, session = self._attempts.leave()
         if session is not None:
-            self._departure.close_session(session, "its start was refused")
+            self._departure.close_session(session, "its start was refused", checked=False)
         self._departure.close_dispatchers()
         return clean

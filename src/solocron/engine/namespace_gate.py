@@ -90,6 +90,10 @@ class NamespaceGate:
         words = tuple(f"{one} {self.epoch}" for one in openness or (Openness.OPEN,))
         return Gate(self._holder.lease.beats, words)
 
+    def as_checked(self) -> Gate:
+        """Return what a commit tests that is right only in a store as this node has checked it, open or not."""
+        return self.gate(*Openness)
+
     def for_claims(self) -> tuple[str, Gate, tuple[ScopedPause, ...]]:
         """Return the epoch, what the commit of a claim of runs tests, and the pauses that the claim has to consider.
 

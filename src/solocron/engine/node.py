@@ -134,7 +134,7 @@ class Node:
             PickUp(context, attempts, gate, requirements, starter),
         )
         self._drain = Drain(
-            context, attempts, runner, finisher, Departure(context, holder, takeover, listener, parts.dispatchers)
+            context, attempts, runner, finisher, Departure(context, recovery, takeover, listener, parts.dispatchers)
         )
         steps = {
             "keeper": (keeper.step, signals.keep),

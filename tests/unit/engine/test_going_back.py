@@ -128,6 +128,45 @@ def test_a_quiet_node_ends_a_hold_that_came_back_within_a_lease_and_a_beat() -> 
 
 
 @pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+def test_a_node_that_drains_right_after_a_loss_leaves_its_session_to_the_others() -> None:
+    """An operator restores a backup and restarts the nodes: the one that remembers a run has not noticed yet.
+
+    It closed its session, so that nothing told the other node that something was missing, and the run came again.
+    """
+
+    @every("1h", name="slow")
+    def slow(run: Run) -> None:
+        pass
+
+    cluster = living(slow)
+    cluster.run("1h")
+    (start,) = cluster.starts
+    number = int(start.node.removeprefix("n").partition(".")[0])
+    cluster.run("1s")
+    cluster.fleet.database.go_back(6, failover=False)
+    cluster.stop(number)
+    cluster.run("2m")
+    assert len(cluster.starts) == 1
+    assert [run.status for run in cluster.runs("slow")] == ["lost"]
+    assert state(cluster).openness is Openness.OPEN
+
+
+@pytest.mark.invariant("I21: after a drain nothing is left")
+def test_a_node_that_drains_in_a_store_as_it_has_checked_it_closes_its_session() -> None:
+    @every("1s", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = living(body)
+    cluster.run("30s")
+    cluster.fleet.database.go_back(6, failover=False)
+    cluster.run(f"{BEAT + BARRIER + 3}s")
+    cluster.stop(0)
+    cluster.run("2s")
+    assert [session.node[:2] for session in cluster.sessions()] == ["n1"]
+
+
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
 def test_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> None:
     @every("10s", name="job")
     def body(run: Run) -> None:

@@ -13,6 +13,7 @@ from solocron.effects.locks import writing
 from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
 from solocron.engine.attempts import _RecentlyDone
+from solocron.engine.claim_pass import Starter
 from solocron.engine.draining import Departure
 from solocron.engine.housekeeping import Housekeeping
 from solocron.engine.memory import Memory
@@ -324,6 +325,16 @@ def _g30(bites: Bites) -> Patches:
     return [(Departure, "close_session", unasked)]
 
 
+def _g31(bites: Bites) -> Patches:
+    real = Starter.remembers
+
+    def forgets(self: Starter, key: tuple[str, int]) -> bool:
+        bites(real(self, key))
+        return False
+
+    return [(Starter, "remembers", forgets)]
+
+
 FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
@@ -379,5 +390,7 @@ MUTANTS = [
            Check(going_back.test_a_quiet_node_ends_a_hold_that_came_back_within_a_lease_and_a_beat, by="I14")),
     Mutant("G-30", "a node that drains closes its session, whatever the store has lost", "I22", _g30,
            Check(going_back.test_a_node_that_drains_right_after_a_loss_leaves_its_session_to_the_others)),
+    Mutant("G-31", "a worker starts what it has ended, if the store shows it as held again", "I22", _g31,
+           Check(going_back.test_a_copy_of_a_message_right_after_a_loss_starts_no_second_body)),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

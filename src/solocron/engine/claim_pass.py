@@ -109,6 +109,10 @@ class Starter:
         self._memory = memory
         self._runner = runner
 
+    def remembers(self, key: tuple[str, int]) -> bool:
+        """Return whether this process has had a claim before; a store that went back shows it as held once more."""
+        return self._memory.knows(key)
+
     def start(self, results: Iterable[Result], session: str, epoch: str) -> int:
         """Start every claim among the results; return how many bodies were started."""
         claims = [

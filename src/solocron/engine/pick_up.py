@@ -75,10 +75,13 @@ class PickUp:
             self._attempts.call_ends(call)
 
     def _start(self, result: Result, hold: Hold, session: str, epoch: str) -> Hold | NotPickedUp:
-        """Start the body. A second copy of the message, at once or later, is answered with the same hold."""
+        """Start the body. A second copy of the message, at once or later, is answered with the same hold.
+
+        That answer writes nothing, so no gate was tested: the store may have gone back to before the body ended.
+        """
         key = (hold.run, hold.fence)
         with self._mutex:
-            if key in self._starting or self._attempts.knows(key):
+            if key in self._starting or self._attempts.knows(key) or self._starter.remembers(key):
                 return NotPickedUp(Dropped.STALE)
             self._starting.add(key)
         try:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
-from solocron import Backoff, Run, every
+from solocron import Backoff, Run, Scheduler, every
+from solocron.dispatch.carrier import Carriage, Message
 from solocron.engine.namespace_gate import NamespaceGate
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Namespace, Openness
 from solocron.model.documents.session import Life
+from solocron.scheduler.hooks import core_of
 from solocron.stores.contract import Gate
 from solocron.testing.cluster import Cluster
 from solocron.testing.simulation.database import Past
+from solocron.testing.simulation.kernel import Process
 
 LEASE, BEAT, BARRIER = 15, 5, 10
 
@@ -164,6 +168,42 @@ def test_a_node_that_drains_in_a_store_as_it_has_checked_it_closes_its_session()
     cluster.stop(0)
     cluster.run("2s")
     assert [session.node[:2] for session in cluster.sessions()] == ["n1"]
+
+
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+def test_a_copy_of_a_message_right_after_a_loss_starts_no_second_body() -> None:
+    """The store shows the hold of this very worker again, which has ended the run for longer than a lease."""
+
+    @every("1h", name="slow", run_in="queue")
+    def slow(run: Run) -> None:
+        cluster.sleep("4s")
+
+    published: list[Message] = []
+
+    class Queued(Cluster):
+        def _declare(self, scheduler: Scheduler, process: Process) -> None:
+            super()._declare(scheduler, process)
+            queue = SimpleNamespace(follows=True, publish=published.append)
+            core_of(scheduler).carriers["queue"] = Carriage(name="queue", carrier=queue, pickup=60_000_000)
+
+    def deliver() -> None:
+        worker.process.spawn(lambda: worker.scheduler._carry_out(published[0], None), "message")
+
+    cluster = Queued(slow, nodes=1)
+    cluster.fleet.database.past = Past(3_600)
+    worker = cluster.fleet.join("w0", declare=True)
+    cluster.run("1h")
+    cluster.run("1s")
+    deliver()
+    cluster.run("22s")
+    assert len(cluster.starts) == 1
+    assert not cluster.job("slow").active
+    cluster.fleet.database.go_back(20, failover=False)
+    assert cluster.job("slow").active
+    deliver()
+    cluster.run("2m")
+    assert len(cluster.starts) == 1
+    assert [run.status for run in cluster.runs("slow")] == ["succeeded"]
 
 
 @pytest.mark.invariant("I22: no attempt starts twice although the store forgets")

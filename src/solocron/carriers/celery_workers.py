@@ -50,6 +50,8 @@ class Workers:
             return f"{having} workers of Celery have its task" if having else self._sentence(task)
 
     def _sentence(self, task: str) -> str:
+        if len(self._tasks) == 1:
+            return f"the one worker of Celery that answers has no task {task}, and drops it"
         return f"none of the {len(self._tasks)} workers of Celery that answer has the task {task}, and each drops it"
 
     def _ask(self) -> bool:

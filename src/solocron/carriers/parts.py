@@ -142,7 +142,8 @@ def _warn(reason: str, remedy: str, facts: dict[str, Any]) -> None:
     """Log a message that no scheduler of this process can tell of."""
     extra = {"event": "message dropped", "reason": reason, "remedy": remedy, **facts}
     shown = " ".join(f"{name}={str(value)[:300]}" for name, value in facts.items())
-    log.warning(LINE, f"a message was dropped: {reason}; {remedy}", shown, extra=extra)
+    told = f"a message was dropped: {reason}; {remedy}"
+    log.warning(*((LINE, told, shown) if shown else ("%s", told)), extra=extra)
 
 
 def keyword_arguments(message: Message) -> dict[str, Any]:

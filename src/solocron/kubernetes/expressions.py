@@ -11,14 +11,18 @@ from solocron.schedules import Bounded, Calendared, Cron, Every, Schedule
 __all__ = ["fields_of"]
 
 _READ = re.compile(r"[0-9A-Z*,/-]+")
+_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _MINUTE, _HOUR, _DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
 
 
-def fields_of(name: str, schedule: Schedule) -> tuple[str, str]:
+def fields_of(name: str, schedule: Schedule, on_holiday: str | None = None) -> tuple[str, str]:
     """Return the five fields and the zone; refuse what a CronJob cannot say.
 
-    Bounds and calendars are left to the store: a Pod at such a time finds nothing to do.
+    Bounds and days that a calendar leaves out are left to the store: a Pod at such a time finds nothing to do. A slot
+    that a calendar moves would have no Pod on the day that it is moved to.
     """
+    if on_holiday not in (None, "skip"):
+        raise _refusal(name, f"on_holiday={on_holiday!r} moves slots to days that the expression does not name")
     inner = schedule
     while isinstance(inner, Bounded | Calendared):
         inner = inner.schedule
@@ -36,24 +40,22 @@ def _of_cron(name: str, cron: Cron) -> str:
     for field in fields:
         if not _READ.fullmatch(field) or re.search(r"(?<![A-Z])(L|W|LW)(?![A-Z])|[0-9][LW]", field):
             raise _refusal(name, f"{field!r} in {cron.expression!r} means nothing to a CronJob")
-    fields[4] = _sunday(name, fields[4])
+    fields[4] = ",".join(day for part in fields[4].split(",") for day in _days(part))
     return " ".join(fields)
 
 
-def _sunday(name: str, field: str) -> str:
-    """Return the days of the week with Sunday as 0: the controller knows no 7."""
-    parts = []
-    for part in field.split(","):
-        whole, _, step = part.partition("/")
-        if "7" not in whole:
-            parts.append(part)
-        elif whole == "7":
-            parts.append("0")
-        elif whole.endswith("-7") and not step:
-            parts += [f"{whole[:-2]}-6" if whole[:-2] != "6" else "6", "0"]
-        else:
-            raise _refusal(name, f"the days {field!r} end on a 7")
-    return ",".join(parts)
+def _days(part: str) -> list[str]:
+    """Return days of the week with Sunday as 0: the controller knows no 7, and its steps end with Saturday."""
+    whole, _, step = part.partition("/")
+    first, dash, last = whole.partition("-")
+    if whole == "*" or not (step or "7" in whole):
+        return [part]
+    if not step:
+        return ["0"] if first == "7" else [f"{first}-6" if first != "6" else "6", "0"]
+    low = _WEEKDAYS.index(first) if first in _WEEKDAYS else int(first)
+    high = 7 if not dash else _WEEKDAYS.index(last) if last in _WEEKDAYS else int(last)
+    found = range(low, high + 1, int(step))
+    return [str(day % 7) for day in found] if 7 in found or last == "7" else [part]
 
 
 def _of_period(name: str, every: Every) -> str:

@@ -61,7 +61,7 @@ def _cron_job(deployed: ProgramInImage, job: Declared) -> dict[str, Any]:
     own = (options.hand_over or {}) if options.run_in in deployed.job_carriers else {}
     check_pod_options(own, "Nothing was printed.")
     labels = {**own.get("labels", {}), **_labels("run", job.name)}
-    fields, zone = fields_of(job.name, job.schedule)
+    fields, zone = fields_of(job.name, job.schedule, (job.spec or {}).get("on_holiday"))
     late = options.start_within if options.start_within is not None else deployed.late_for
     pod = pod_spec(
         deployed.image, ["run-slot", deployed.target, job.name], options=own, memory=options.memory, cpu=options.cpu

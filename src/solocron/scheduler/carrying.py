@@ -182,4 +182,7 @@ def refuse_unknown_carriers(core: Core) -> None:
                 )
         check = getattr(carriage.carrier, "check", None)
         if check is not None:
-            check({option: value for option, value in options.hand_over.items() if option != TARGET})
+            try:
+                check({option: value for option, value in options.hand_over.items() if option != TARGET})
+            except InvalidError as error:
+                raise InvalidError(f"{name}: {error}") from None

@@ -1,10 +1,11 @@
 """Runs the block of one section of the page of recipes, in a process of its own: `recipes.py SECTION FOLDER [URL]`.
 
-Django is set up once in a process, and arq has an environment of its own. Prints what the body did as JSON.
+Django is set up once in a process; arq and Docket have environments of their own. Prints what the body did as JSON.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
@@ -56,6 +57,22 @@ def arq(space: dict[str, Any], url: str) -> Any:
     return lambda: run_worker(space["WorkerSettings"], burst=True)
 
 
+def docket(space: dict[str, Any], url: str) -> Any:
+    """Execute the recipe on a Redis; return a worker that ends when its queue is empty."""
+    from docket import Docket, Worker
+
+    exec(recipe("Docket").replace("redis://...", url), space)
+
+    async def work() -> None:
+        async with Docket(name="cron", url=url) as place:
+            for task in space["tasks"]:
+                place.register(task)
+            async with Worker(place) as worker:
+                await worker.run_until_finished()
+
+    return lambda: asyncio.run(work())
+
+
 def main(section: str, folder: str, url: str = "") -> None:
     scheduler = Scheduler(f"sqlite:///{folder}/shop.db")
     ran: list[str] = []
@@ -65,7 +82,7 @@ def main(section: str, folder: str, url: str = "") -> None:
         ran.append(run.id)
 
     space: dict[str, Any] = {"scheduler": scheduler, "__name__": "shop"}
-    work = {"django.tasks": django_tasks, "arq": arq}[section](space, url)
+    work = {"django.tasks": django_tasks, "arq": arq, "docket": docket}[section](space, url)
     carrier = next(made for name, made in space.items() if name.endswith("Carrier"))
     scheduler.carrier("queue", carrier())
     scheduler.tick()

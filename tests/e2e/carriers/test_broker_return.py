@@ -40,7 +40,8 @@ def dramatiq(url: str) -> tuple[Any, Callable[[], object]]:
     from dramatiq.brokers.redis import RedisBroker
 
     if url.startswith("amqp"):
-        confirming = RabbitmqBroker(url=url, confirm_delivery=True)
+        plain = url.removesuffix("//")  # to pika, `//` is a virtual host without a name
+        confirming = RabbitmqBroker(url=plain, confirm_delivery=True)
         return DramatiqCarrier(confirming, queue="cron"), confirming.close
     broker = RedisBroker(url=url)
     return DramatiqCarrier(broker, queue="cron"), broker.client.connection_pool.disconnect

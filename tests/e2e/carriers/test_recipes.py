@@ -74,6 +74,14 @@ def test_arq(redis_server: Redis, tmp_path: Path) -> None:
     assert run_apart("arq", tmp_path, redis_server.fresh_url(), python=python) == RAN_ONCE
 
 
+@pytest.mark.long
+def test_docket(redis_server: Redis, tmp_path: Path) -> None:
+    """In an environment of its own: nothing else here needs what it brings."""
+    requires = ("pydocket==0.27.0", "cronsim>=2.8,<3", "tzdata")
+    python = python_of(Peer("recipe-docket", "the recipe for Docket", "redis", requires), ROOT / "build")
+    assert run_apart("docket", tmp_path, redis_server.fresh_url(), python=python) == RAN_ONCE
+
+
 def test_sqs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On moto, which stands for SQS."""
     import boto3

@@ -125,6 +125,7 @@ def test_what_is_dropped_is_told_once_with_what_to_do(task: Task, caplog: pytest
             assert record.levelno == logging.WARNING
             assert record.event == "message dropped"  # type: ignore[attr-defined]
             assert says in record.getMessage()
+            assert not record.getMessage().endswith(" []"), "no brackets around nothing"
     assert calls == [good["run"]]
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from solocron import AsyncRun, Backoff, InvalidError, Message, NotAccepted, Run, Scheduler, allow
 from solocron.cli import main
+from solocron.dispatch.carrier import check_options
 from solocron.doctor.carriers import carriers
 from solocron.doctor.sight import look
 from solocron.engine.pick_up import PickUp
@@ -618,6 +619,19 @@ class TestRefused:
         node = make()
         node.cron("0 3 * * *", name="books", run_in="quue")(lambda: None)
         with pytest.raises(ConfigurationError, match=r"scheduler.carrier\('quue', ...\)"):
+            node.tick()
+
+    def test_an_option_that_the_carrier_does_not_know(self, make: Make) -> None:
+        """It is told with the job that has it: a program may have hundreds."""
+
+        class Choosy(Queue):
+            def check(self, options: Any) -> None:
+                check_options(options, ("priority",), "Choosy")
+
+        node = make()
+        node.carrier("queue", Choosy())
+        node.cron("0 3 * * *", name="books", run_in="queue", hand_over={"prioriti": 5})(lambda: None)
+        with pytest.raises(InvalidError, match=r"^books: hand_over={'prioriti': ...} is not an option of Choosy"):
             node.tick()
 
     @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ import yaml
 from lightkube import codecs
 
 from solocron import InvalidError, Run, Scheduler, allow
+from solocron.clock import to_us
 from solocron.kubernetes.expressions import fields_of
 from solocron.kubernetes.manifests import MODES, ProgramInImage, manifests
 from solocron.kubernetes.names import object_name
@@ -17,6 +18,8 @@ from solocron.kubernetes.pod import Image
 from solocron.kubernetes.yaml import dump_all
 from solocron.schedules import At, Calendar, Calendared, Cron, Every, Schedule
 
+DAY = timedelta(days=1)
+WEEK = [datetime(2027, 1, 3, tzinfo=UTC) + n * DAY for n in range(7)]  # from Sunday on
 IMAGE = Image(name="registry.example/shop:7", secret="shop", namespace="shop")
 
 
@@ -36,10 +39,8 @@ def invoices(run: Run) -> None: ...
 
 
 def deployed(**more: Any) -> ProgramInImage:
-    jobs = list(shop.registry.jobs.values())
-    return ProgramInImage(
-        target="shop.cron:scheduler", image=IMAGE, jobs=jobs, late_for=25_000_000, lease=15, grace=30, **more
-    )
+    more = {"jobs": list(shop.registry.jobs.values()), **more}
+    return ProgramInImage(target="shop.cron:scheduler", image=IMAGE, late_for=25_000_000, lease=15, grace=30, **more)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -124,6 +125,10 @@ class TestExpressions:
             (Cron("0 9 * * 5-7"), "0 9 * * 5-6,0"),
             (Cron("0 9 * * 6-7"), "0 9 * * 6,0"),
             (Cron("0 9 * * 1,7"), "0 9 * * 1,0"),
+            (Cron("0 9 * * 3/2"), "0 9 * * 3,5,0"),
+            (Cron("0 9 * * fri/2"), "0 9 * * 5,0"),
+            (Cron("0 9 * * 1-7/3"), "0 9 * * 1,4,0"),
+            (Cron("0 9 * * 1-5/2"), "0 9 * * 1-5/2"),
             (Cron("0 9 * jul wed"), "0 9 * JUL WED"),
             (Every("1m"), "* * * * *"),
             (Every("1h"), "0 * * * *"),
@@ -135,6 +140,23 @@ class TestExpressions:
     )
     def test_what_a_cron_job_can_say(self, schedule: Schedule, fields: str) -> None:
         assert fields_of("work", schedule) == (fields, "UTC")
+
+    def test_the_controller_has_a_pod_on_every_day_of_the_week_that_the_store_has(self) -> None:
+        """It used to have none on Sundays that a step leads to: `3/2` ends on a 7 here, and on a 6 there."""
+        ranges = [f"{low}-{high}" for low in range(8) for high in range(low + 1, 8)]
+        for whole in ("*", *map(str, range(8)), *ranges):
+            for step in ("", *(f"/{n}" for n in range(1, 8))):
+                schedule = Cron(f"0 9 * * {whole}{step}")
+                ours = {n for n in range(7) if schedule.count_us(to_us(WEEK[n]), to_us(WEEK[n] + DAY))}
+                assert _days_of_a_controller(fields_of("work", schedule)[0].split()[4]) == ours, schedule
+
+    def test_a_job_whose_slots_are_moved_is_refused(self) -> None:
+        """Its slot would have waited for the Pod of the next month."""
+        moving = Scheduler("memory://moved")
+        moving.cron("0 9 1 * *", name="fees", calendar="bank", on_holiday="next")(lambda: None)
+        with pytest.raises(InvalidError, match=r"fees: on_holiday='next' moves slots .* use --mode tick"):
+            manifests(deployed(jobs=list(moving.registry.jobs.values())), "jobs")
+        assert manifests(deployed(jobs=list(moving.registry.jobs.values())), "tick")
 
     @pytest.mark.parametrize(
         ("schedule", "why"),
@@ -155,6 +177,18 @@ class TestExpressions:
             fields_of("work", schedule)
         assert why in str(refused.value)
         assert "--mode tick" in str(refused.value)
+
+
+def _days_of_a_controller(field: str) -> set[int]:
+    """Read a field as the parser of the CronJob controller does (robfig/cron 3): 0 to 6, and N/S goes on to 6."""
+    found: set[int] = set()
+    for part in field.split(","):
+        whole, _, step = part.partition("/")
+        first, dash, last = ("0", "-", "6") if whole == "*" else whole.partition("-")
+        low, high = int(first), int(last) if dash else 6 if step else int(first)
+        assert low <= high <= 6, "the controller refuses it"
+        found |= set(range(low, high + 1, int(step or 1)))
+    return found
 
 
 def test_names_keep_to_the_bound_and_stay_apart() -> None:

@@ -158,7 +158,7 @@ def test_of_a_fleet_that_was_restarted_nothing_is_promised(lives: bool, promised
 
 @pytest.mark.parametrize(("asked", "promised"), [(9.5, True), (11.5, False)], ids=["before", "after"])
 def test_a_request_that_is_sent_again_after_the_closing_may_run_again(asked: float, promised: bool) -> None:
-    """Nobody remembers any more that the run was carried out; `solocron restored` cannot know of a later request."""
+    """No node remembers any more that the run was carried out; `solocron restored` cannot know of a later request."""
     alive = SimpleNamespace(alive=True, name="n0")
     losses = GoingBack(SimpleNamespace(options=Options(seed=1)))  # type: ignore[arg-type]
     losses.losses.append(Loss(8.0, 5.0, False, frozenset({"s"}), True, frozenset({"n0"})))

@@ -303,7 +303,6 @@ class _Story:
     def _everything(self, store: Store) -> dict[str, Any]:
         state: dict[str, Any] = {f"all {kind}": store.read(All(kind)) for kind in Kind}
         state["log"] = store.history(Query(limit=100_000)).records
-        state["tally"] = {str(status): n for status, n in store.tally(self.now - 600 * MINUTE).items() if n}
         state["tally by time"] = store.tally_by_time(self.now - 600 * MINUTE, self.now + MINUTE, 10 * MINUTE)
         state["density"] = store.density(self.now - 59 * MINUTE, self.now + MINUTE, MINUTE)
         state["names"] = {kind: store.names(kind) for kind in Kind}

@@ -445,16 +445,13 @@ class Store(Protocol):
         """
         ...
 
-    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
-        """Count the records with `since <= recorded_at < until` by status; a summary counts each of its slots."""
-        ...
-
     def tally_by_time(
         self, since: int, until: int, bucket: int, *, job: str | None = None
     ) -> Mapping[int, Mapping[str, int]]:
-        """Count as `tally` does, for each part of `bucket` microseconds, by its beginning; empty parts are left out.
+        """Count the records with `since <= recorded_at < until` by status, in parts of `bucket` microseconds.
 
-        The first part begins at `since`. At most `log.PARTS` of them.
+        Each part is named by its beginning, the first one begins at `since`, and empty ones are left out; there are at
+        most `log.PARTS` of them. A summary counts each of its slots.
         """
         ...
 

@@ -51,7 +51,6 @@ from solocron.stores.documents import counted, earliest, holders_of, is_open, ki
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, fits, is_selected, is_swept_before, readable
 from solocron.stores.log import (
     DENSITY_SPAN,
-    counts_within,
     density_within,
     divided,
     newest_by_job,
@@ -273,9 +272,6 @@ class PlainStore(StoreKernel):
 
     def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
         return newest_by_job(self.history, jobs, limit)
-
-    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
-        return counts_within(Query(since=since, until=until, job=job), self.records())
 
     def tally_by_time(
         self, since: int, until: int, bucket: int, *, job: str | None = None

@@ -12,7 +12,7 @@ from solocron.model.documents.run import Record
 from solocron.stores.contract import Page, Query, RecordKey, Store
 
 __all__ = [
-    *("DENSITY_SPAN", "PARTS", "counts_within", "density_within", "divided"),
+    *("DENSITY_SPAN", "PARTS", "density_within", "divided"),
     *("is_recorded", "key_of", "newest_by_job", "page_within", "parts_within"),
 ]
 
@@ -57,11 +57,6 @@ def page_within(query: Query, records: Iterable[Record]) -> Page:
     if len(looked) < len(found) and looked and query.limit > 0:
         return Page(tuple(page), key_of(looked[-1]), looked[-1].recorded_at)
     return Page(tuple(page))
-
-
-def counts_within(span: Query, records: Iterable[Record]) -> Mapping[str, int]:
-    """Answer `tally` from records among which are all of the span."""
-    return _counted(span, records, lambda record: None).get(None, {})
 
 
 def parts_within(span: Query, bucket: int, records: Iterable[Record]) -> Mapping[int, Mapping[str, int]]:

@@ -26,20 +26,7 @@ from heapq import nsmallest
 from solocron.model.change import Kind
 from solocron.model.documents.namespace import NAME
 from solocron.model.documents.run import Record
-from solocron.stores.contract import (
-    All,
-    Blocked,
-    Capabilities,
-    Check,
-    Due,
-    Gate,
-    HeldBy,
-    HeldByAny,
-    Named,
-    RecentSessions,
-    Tier,
-    Which,
-)
+from solocron.stores.contract import All, Blocked, Capabilities, Check, Due, Gate, Named, RecentSessions, Tier, Which
 from solocron.stores.documents import gate_in, kind_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, is_selected, readable
 from solocron.stores.kernel import LogKey, PlainStore, admits, is_live
@@ -101,12 +88,7 @@ class MemoryStore(PlainStore):
         docs = space.docs[kind_of(which)]
         if isinstance(which, Named):
             return {name: docs.get(name) for name in which.names}
-        names: Iterable[str] = docs
-        if isinstance(which, HeldBy):
-            names = space.held.get((which.kind, which.session), ())
-        elif isinstance(which, HeldByAny):
-            names = {name for (kind, _), held in space.held.items() if kind is which.kind for name in held}
-        found = [name for name in names if self._selects(space, which, name, now)]
+        found = [name for name in space.candidates(which) if self._selects(space, which, name, now)]
         if isinstance(which, Due):
             found = nsmallest(which.limit, found, key=lambda name: (docs[name].due_at or 0, name))
         elif isinstance(which, All) and which.limit is not None:

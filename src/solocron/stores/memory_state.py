@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,8 +13,8 @@ from solocron.clock import SECOND, SystemClock
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Record
-from solocron.stores.contract import Blocked, Doc
-from solocron.stores.documents import holders_of
+from solocron.stores.contract import Blocked, Doc, HeldBy, HeldByAny, Which
+from solocron.stores.documents import holders_of, kind_of
 from solocron.stores.drafts import Draft, Row
 from solocron.stores.kernel import LogKey
 
@@ -54,6 +54,14 @@ class Space:
         """Return the row of a document; None if there is none."""
         kept = self.docs[kind].get(name or "")
         return None if kept is None else kept.row
+
+    def candidates(self, which: Which) -> Collection[str]:
+        """Return names among which are all that a selection finds: those in the index of holders, or all of a kind."""
+        if isinstance(which, HeldBy):
+            return self.held.get((which.kind, which.session), ())
+        if isinstance(which, HeldByAny):
+            return {name for (kind, _), held in self.held.items() if kind is which.kind for name in held}
+        return self.docs[kind_of(which)]
 
 
 class World:

@@ -104,8 +104,6 @@ def test_looking_for_what_is_due_does_not_pass_over_what_is_not(store: PostgresS
 @pytest.mark.parametrize(
     ("name", "index"),
     [
-        ("tally", "solocron_runs_recorded"),
-        ("tally_of_job", "solocron_runs_job"),
         ("tally_by_time", "solocron_runs_recorded"),
         ("tally_of_job_by_time", "solocron_runs_job"),
         ("density", "solocron_runs_recorded"),

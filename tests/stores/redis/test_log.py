@@ -13,7 +13,7 @@ from solocron.model.documents.session import Life
 from solocron.stores.contract import Named, Query, Verdict
 from solocron.stores.memory import MemoryStore
 from solocron.stores.redis import RedisStore
-from solocron.testing.conformance.kit import job, log, put, record, session
+from solocron.testing.conformance.kit import counts_of, job, log, put, record, session
 from tests.servers import Redis
 
 
@@ -75,10 +75,10 @@ def test_every_attempt_of_a_run_is_found_and_kept_track_of(store: RedisStore, ur
 
 def test_a_summary_counts_its_slots_until_it_is_pruned(store: RedisStore) -> None:
     write(store, record("a@1", at=5, status=Status.LOST, count=7), record("b@1", at=5, status=Status.MISSED, count=40))
-    assert store.tally(0) == {"lost": 7, "missed": 40}
-    assert store.tally(6) == {}
+    assert counts_of(store) == {"lost": 7, "missed": 40}
+    assert counts_of(store, 6) == {}
     assert store.prune(before=100, limit=10) == 2
-    assert store.tally(0) == {}
+    assert counts_of(store) == {}
 
 
 @pytest.mark.invariant("I12: what was recorded stays recorded")

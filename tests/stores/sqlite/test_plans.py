@@ -17,8 +17,6 @@ INDEXES = {
     "end_of_history": "runs_recorded",
     "end_of_history_of_job": "runs_job",
     "end_of_history_of_status": "runs_status",
-    "tally": "runs_recorded",
-    "tally_of_job": "runs_job",
     "tally_by_time": "runs_recorded",
     "tally_of_job_by_time": "runs_job",
 }

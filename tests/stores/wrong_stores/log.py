@@ -10,6 +10,7 @@ from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import All, Named, Page, Query
 from solocron.stores.drafts import Draft
+from solocron.stores.log import divided, parts_within
 from solocron.stores.memory import MemoryStore
 from solocron.stores.memory_state import Kept, Space
 from tests.stores.wrong_stores.registry import breaks
@@ -151,17 +152,31 @@ class FindsNamesThatBeginAlike(MemoryStore):
 class CountsRecords(MemoryStore):
     """A year of missed slots is one."""
 
-    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> dict[str, int]:
-        found = [record.status for record in self.records() if Query(since=since, until=until, job=job).finds(record)]
-        return {status: found.count(status) for status in found}
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        records = [replace(record, count=1) for record in self.records()]
+        return parts_within(divided(since, until, bucket, job=job), bucket, records)
 
 
 @breaks("test_a_tally_ends_where_it_was_told_and_knows_one_job")
 class CountsWhatFollows(MemoryStore):
     """An hour that is over is counted with all that came after it."""
 
-    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
-        return super().tally(since, None, job=job)
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        return parts_within(Query(since=since, job=job), bucket, self.records())
+
+
+@breaks("test_a_tally_ends_where_it_was_told_and_knows_one_job", "test_a_span_is_counted_in_parts")
+class CountsEveryJob(MemoryStore):
+    """The page of a job shows the counts of all of them."""
+
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        return super().tally_by_time(since, until, bucket)
 
 
 @breaks("test_a_span_is_counted_in_parts")

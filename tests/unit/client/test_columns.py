@@ -13,7 +13,7 @@ from solocron.clock import SECOND
 from solocron.model.documents.run import Status
 from solocron.stores.contract import Store
 from solocron.stores.url import make_store
-from solocron.testing.conformance.kit import job, put, record
+from solocron.testing.conformance.kit import counts_of, job, put, record
 
 HOUR = 3_600 * SECOND
 NOW = 20_000 * 24 * HOUR + 17 * 61 * SECOND
@@ -56,7 +56,7 @@ def test_the_columns_have_every_record_of_their_span(back: int, gap: int, later:
     """Also those of a reader that has looked at other spans before."""
     start, end, now = NOW - gap - back, NOW - gap, NOW + later
     first = start // size_of(back) * size_of(back)
-    expected = sum(STORE.tally(first, end).values())
+    expected = sum(counts_of(STORE, first, end).values())
     for columns in (KEPT, Columns(STORE)):
         assert total(columns, start, end, now, by_node=False) == expected
     by_node = sum(

@@ -17,7 +17,7 @@ from solocron.model.documents.job import Pause
 from solocron.model.documents.run import Status
 from solocron.stores.contract import Store
 from solocron.stores.url import make_store
-from solocron.testing.conformance.kit import job, put, record
+from solocron.testing.conformance.kit import counts_of, job, put, record
 
 NOON = 20_000 * 24 * HOUR + 12 * HOUR
 
@@ -51,7 +51,7 @@ def test_a_closed_hour_is_counted_once_and_the_sum_is_exact(store: Store) -> Non
     """It begins with a whole minute: else the part before the first closed one were counted again for every look."""
 
     def exact(now: int) -> dict[str, int]:
-        return dict(store.tally((now - 24 * HOUR) // MINUTE * MINUTE))
+        return counts_of(store, (now - 24 * HOUR) // MINUTE * MINUTE)
 
     times = [NOON - 24 * HOUR - 1, NOON - 24 * HOUR, NOON - 5 * HOUR, NOON - 5 * HOUR + 1, NOON - 1, NOON]
     put(store, job("j"), records=tuple(record(f"j@{i}", at=at, status=Status.FAILED) for i, at in enumerate(times)))

@@ -13,8 +13,6 @@ from solocron.stores.kernel import PlainStore, StoreKernel
 PACKAGE = Path(solocron.__file__).parent
 FOR_TESTS = {"statements", "shift_clock"}
 """They say so themselves."""
-WITHOUT_CALLER = {"tally"}
-"""Counts are read by `tally_by_time` now: to be taken from the contract and from every store."""
 
 
 def verbs(*classes: type) -> set[str]:
@@ -35,7 +33,7 @@ def test_every_verb_of_a_store_has_a_caller_outside_the_stores() -> None:
     callers = (
         file for file in PACKAGE.rglob("*.py") if file.relative_to(PACKAGE).parts[0] not in ("stores", "testing")
     )
-    assert verbs(Store) - asked(callers, ("store",)) == FOR_TESTS | WITHOUT_CALLER
+    assert verbs(Store) - asked(callers, ("store",)) == FOR_TESTS
 
 
 def test_every_verb_that_a_plain_store_supplies_has_a_caller_in_the_kernel() -> None:

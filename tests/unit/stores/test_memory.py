@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from solocron.clock import SECOND, SystemClock
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.session import Life
+from solocron.stores import memory
 from solocron.stores.contract import All, Named, Verdict
 from solocron.stores.memory import MemoryStore, World
 from solocron.testing.conformance.kit import (
@@ -226,6 +228,11 @@ def test_after_a_fork_the_child_goes_on_with_a_copy_of_its_own() -> None:
         leave.set()
         holder.join()
     assert names(store.read(All(Kind.JOB))) == ["j"]
+
+
+def test_the_reference_store_is_read_in_one_go() -> None:
+    """Two hundred and fifty lines at most: it is what the author of a store reads first."""
+    assert len(Path(memory.__file__).read_text(encoding="utf-8").splitlines()) <= 250
 
 
 def _delete(store: MemoryStore) -> str:

@@ -8,7 +8,7 @@ from heapq import merge
 
 from solocron.model.documents.run import ENDED, Record
 from solocron.stores.contract import Page, Query, RecordKey
-from solocron.stores.log import counts_within, key_of, page_within, parts_within
+from solocron.stores.log import key_of, page_within, parts_within
 from solocron.stores.record_text import may_be_found, record_from, recorded_at
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.records import member_of, record_of
@@ -54,14 +54,8 @@ class Log:
                 found |= {job: tuple(sorted(records, key=key_of, reverse=True))} if records else {}
         return found
 
-    def tally(self, span: Query) -> Mapping[str, int]:
-        """Count a span by status from the sorted sets; of one job, by looking at its records."""
-        if span.job is not None:
-            return counts_within(span, self.records(span))
-        return self._counts([(str(span.since), "+inf" if span.until is None else f"({span.until}")])[0]
-
     def tally_by_time(self, span: Query, bucket: int) -> Mapping[int, Mapping[str, int]]:
-        """Count each part of a span by status."""
+        """Count each part of a span by status from the sorted sets; of one job, by looking at its records."""
         if span.job is not None:
             return parts_within(span, bucket, self.records(span))
         since, until = span.since or 0, span.until or 0

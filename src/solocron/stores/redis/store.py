@@ -306,10 +306,6 @@ class RedisStore(StoreKernel):
         self._open_for_reading()
         return self._log.newest(jobs, limit)
 
-    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
-        self._open_for_reading()
-        return self._log.tally(Query(since=since, until=until, job=job))
-
     def tally_by_time(
         self, since: int, until: int, bucket: int, *, job: str | None = None
     ) -> Mapping[int, Mapping[str, int]]:

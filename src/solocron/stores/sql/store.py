@@ -375,11 +375,6 @@ class SqlStore(StoreKernel, Generic[L]):
             found[name] = tuple(first for first, record in firsts if first != record)
         return found
 
-    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
-        span = {"since": since, "until": _EVER if until is None else until, "job": job}
-        rows = self._all("tally" if job is None else "tally_of_job", span)
-        return {status: int(count) for status, count in rows}
-
     def tally_by_time(
         self, since: int, until: int, bucket: int, *, job: str | None = None
     ) -> Mapping[int, Mapping[str, int]]:

@@ -14,7 +14,7 @@ from itertools import islice
 from solocron.errors import StoreUnavailable
 from solocron.model.documents.run import ENDED, Origin, Record, Status
 from solocron.stores.contract import Page, Query, RecordKey
-from solocron.stores.log import counts_within, density_within, key_of, page_within, parts_within
+from solocron.stores.log import density_within, key_of, page_within, parts_within
 from solocron.stores.swap.calls import PAGE, KeyCalls
 from solocron.stores.swap.key_store import Lost, Span
 from solocron.stores.swap.layout import instant, log_keys, quoted, record_at, run_key, run_of
@@ -138,10 +138,6 @@ class SwapLog:
 
     # --- counting
 
-    def tally(self, span: Query) -> Mapping[str, int]:
-        """Count a span by status."""
-        return counts_within(span, self._counted(span))
-
     def tally_by_time(self, span: Query, bucket: int) -> Mapping[int, Mapping[str, int]]:
         """Count each part of a span by status."""
         return parts_within(span, bucket, self._counted(span))
@@ -152,14 +148,13 @@ class SwapLog:
 
     def _counted(self, span: Query) -> Iterator[Record]:
         """Yield records with the few values that index keys have: place, job, status and count."""
-        packed = self._packed()
+        packed, since, until = self._packed(), instant(span.since or 0), instant(span.until or 0)
         yield from (record for record in packed.values() if span.finds(record))
         sources = [f"st/{status}/" for status in sorted(ENDED)]
         if span.job is not None:
             sources = [f"log/{quoted(span.job)}/"]
         for source in sources:
-            high = f"{source[:-1]}0" if span.until is None else f"{source}{instant(span.until)}"
-            for page in pages_of(self._calls, Span(f"{source}{instant(span.since or 0)}", high)):
+            for page in pages_of(self._calls, Span(f"{source}{since}", f"{source}{until}")):
                 for item in page:
                     at, run, attempt = _place(item.key)
                     if run_key(run, attempt) in packed:

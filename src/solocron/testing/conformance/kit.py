@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "Make",
     "add_hold",
     "bury_expired",
+    "counts_of",
     "everything",
     "get",
     "hold",
@@ -46,6 +48,8 @@ Make = Callable[..., Store]
 """Makes a new client of one world: `make()`, or `make(namespace="other")` for another namespace of it."""
 
 HOUR = 3600 * SECOND
+_LAST = 2**53
+"""A time after that of every record, in microseconds; doubles are exact up to it."""
 LONG = 30.0
 """Seconds within which even a busy machine gets there; only a wrong store takes that long."""
 
@@ -218,6 +222,14 @@ def log(store: Store, **query: Any) -> tuple[Record, ...]:
     """Return records of the log, up to a thousand."""
     wanted: dict[str, Any] = {"limit": 1000} | query
     return store.history(Query(**wanted)).records
+
+
+def counts_of(store: Store, since: int = 0, until: int = _LAST, *, job: str | None = None) -> dict[str, int]:
+    """Return how many records of each status lie in a span, of one job or of all."""
+    found = Counter[str]()
+    for counts in store.tally_by_time(since, until, max(until - since, 1), job=job).values():
+        found.update({str(status): count for status, count in counts.items() if count})
+    return dict(found)
 
 
 def add_hold(by: str) -> ChangeFn:

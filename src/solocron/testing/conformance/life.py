@@ -23,7 +23,7 @@ from solocron.model.transitions.finishing import Outcome, finish, take_over
 from solocron.model.transitions.registration import Proposal, define, remove
 from solocron.schedules import load
 from solocron.stores.contract import All, Applied, Due, HeldBy, HeldByAny, Named, Result, Store, Verdict, Which
-from solocron.testing.conformance.kit import Clients, bury_expired, get, job, log, put, record
+from solocron.testing.conformance.kit import Clients, bury_expired, counts_of, get, job, log, put, record
 
 __all__ = ["WholeLife"]
 
@@ -189,7 +189,7 @@ class WholeLife:
         assert a.ask(resume).answer == "resumed"
         (skipped,) = log(a.store, statuses=frozenset({"skipped"}))
         assert (skipped.count, skipped.reason) == (10, "paused: tea")
-        assert a.store.tally(0)["skipped"] == 10
+        assert counts_of(a.store)["skipped"] == 10
 
         assert a.ask(remove, late_for=0).answer == "removed"
         assert get(a.store, Kind.JOB, "j") is None

@@ -15,6 +15,7 @@ from solocron.stores.contract import All, HeldByAny, Named, Query, Verdict
 from solocron.testing.conformance.kit import (
     HOUR,
     Clients,
+    counts_of,
     get,
     hold,
     job,
@@ -103,7 +104,7 @@ class Logbook:
                 break
             page = b.history(Query(job="j", limit=1_000, before=page.next))
         assert found == list(many[::-1])
-        assert _counted(b.tally(0)) == {"skipped": 1_500}
+        assert counts_of(b) == {"skipped": 1_500}
 
     @pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
     def test_the_first_record_of_an_attempt_stays_and_the_change_stands(self, clients: Clients) -> None:
@@ -129,7 +130,7 @@ class Logbook:
         ]
         put(a, job("j", fence=1), records=tuple(late))
         assert log(a) == (skipped, ended)
-        assert _counted(a.tally(0)) == {"succeeded": 1, "skipped": 1}
+        assert counts_of(a) == {"succeeded": 1, "skipped": 1}
         assert log(a, statuses=frozenset({"lost"})) == ()
         assert log(a, job="j") == (skipped, ended)
 
@@ -263,19 +264,19 @@ class Logbook:
             record("j@5", at=22, attempt=0, status=Status.MISSED, count=7),
         )
         put(a, job("j"), records=rows)
-        assert _counted(b.tally(20)) == {"succeeded": 1, "failed": 1, "missed": 1007}
-        assert _counted(b.tally(0)) == {"succeeded": 1, "failed": 2, "missed": 1007}
-        assert _counted(b.tally(23)) == {}
+        assert counts_of(b, 20) == {"succeeded": 1, "failed": 1, "missed": 1007}
+        assert counts_of(b) == {"succeeded": 1, "failed": 2, "missed": 1007}
+        assert counts_of(b, 23) == {}
 
     def test_a_tally_ends_where_it_was_told_and_knows_one_job(self, clients: Clients) -> None:
         """An hour that is over is counted once and kept: what comes after it must not change its count."""
         a, b = clients.new(), clients.new()
         put(a, job("j"), records=_SOME)
-        assert _counted(b.tally(20, 30)) == {"succeeded": 1, "failed": 1, "missed": 7}
-        assert _counted(b.tally(20, 20)) == {}
-        assert _counted(b.tally(0, job="i")) == {"succeeded": 1, "missed": 7}
-        assert _counted(b.tally(0, 25, job="i")) == {"succeeded": 1}
-        assert _counted(b.tally(0, job="other")) == {}
+        assert counts_of(b, 20, 30) == {"succeeded": 1, "failed": 1, "missed": 7}
+        assert counts_of(b, 20, 20) == {}
+        assert counts_of(b, job="i") == {"succeeded": 1, "missed": 7}
+        assert counts_of(b, 0, 25, job="i") == {"succeeded": 1}
+        assert counts_of(b, job="other") == {}
 
     def test_a_span_is_counted_in_parts(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
@@ -330,5 +331,5 @@ class Logbook:
         assert names(a.read(All(Kind.SESSION))) == ["dead", "live", "new"]
 
 
-def _counted(tally: Any) -> dict[str, int]:
-    return {str(status): count for status, count in tally.items() if count}
+def _counted(counts: Any) -> dict[str, int]:
+    return {str(status): count for status, count in counts.items() if count}

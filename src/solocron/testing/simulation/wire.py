@@ -40,7 +40,6 @@ from solocron.stores.drafts import Draft, Row, Selection, Written
 from solocron.stores.kernel import StoreKernel
 from solocron.stores.log import (
     DENSITY_SPAN,
-    counts_within,
     density_within,
     divided,
     newest_by_job,
@@ -181,9 +180,6 @@ class WireStore(WireClient, StoreKernel):
 
     def newest(self, jobs: Sequence[str], limit: int) -> Mapping[str, tuple[Record, ...]]:
         return newest_by_job(self.history, jobs, limit)
-
-    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
-        return counts_within(Query(since=since, until=until, job=job), self._database.log.values())
 
     def tally_by_time(
         self, since: int, until: int, bucket: int, *, job: str | None = None

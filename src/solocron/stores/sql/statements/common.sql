@@ -155,16 +155,6 @@ SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, no
 FROM {runs}
 WHERE namespace = :namespace AND run >= :first AND run < :last
 
--- tally --  How many records of each status a span has.
-SELECT status, sum(slots) FROM {runs}
-WHERE namespace = :namespace AND recorded_at >= :since AND recorded_at < :until
-GROUP BY status
-
--- tally_of_job --  The same of one job.
-SELECT status, sum(slots) FROM {runs} {by:runs_job}
-WHERE namespace = :namespace AND job = :job AND recorded_at >= :since AND recorded_at < :until
-GROUP BY status
-
 -- tally_by_time --  How many records of each status each part of a span has.
 SELECT recorded_at - (recorded_at - :since) % :bucket AS part, status, sum(slots) FROM {runs}
 WHERE namespace = :namespace AND recorded_at >= :since AND recorded_at < :until

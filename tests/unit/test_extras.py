@@ -24,6 +24,11 @@ def test_without_extras_there_are_two_dependencies() -> None:
     assert [Requirement(one).name for one in PROJECT["dependencies"]] == ["cronsim", "tzdata"]
 
 
+def test_the_readme_names_every_extra() -> None:
+    install = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Install")[2].partition("\n## ")[0]
+    assert set(re.findall(r"\[([a-z0-9]+)\]", install)) == set(EXTRAS) - {"dev"}
+
+
 def test_every_extra_can_be_installed_together_with_the_others() -> None:
     """One resolution has all of them: two extras that exclude each other could not be locked."""
     (whole,) = (Requirement(one) for one in EXTRAS["dev"] if one.startswith("solocron["))

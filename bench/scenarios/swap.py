@@ -109,8 +109,9 @@ def _lateness(bench: Bench, report: Report, table: Table, store: str) -> None:
 def _idle(bench: Bench, report: Report, table: Table, store: str) -> None:
     found = measure_idle(bench.servers.fresh(store), 11 if bench.quick else 60)
     report.figures[store]["idle"] = found
-    # A commit is a call too: on these stores it is not the end of a transaction of several.
-    calls = found["statements_per_s"] + found["commits_per_s"]
+    # A commit is a call too: on these stores it is not the end of a transaction of several. A client that is told of
+    # nothing looks for news once a second, which no statement counts.
+    calls = found["sent_per_s"] or found["statements_per_s"] + found["commits_per_s"]
     what = ", ".join(f"{name} {count}" for name, count in sorted(found["by_name"].items()))
     table.add(store, calls, found["commits_per_s"], found["cpu_percent"], found["rss_mb"], what)
     limit = 1.5 if store in _POLLED else 0.5

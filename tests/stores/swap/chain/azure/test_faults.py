@@ -177,7 +177,10 @@ def test_a_sas_token_needs_the_rights_of_the_page_and_no_other(azurite: Azurite)
         put(store, job("j"))
         assert get(store, Kind.JOB, "j") is not None
         assert store.checks()
-    for token, told in ((sas("rl"), "needs read, create, write"), (sas("rcwdl", hours=-1.0), "the SAS token")):
+    for token, told in (
+        (sas("rl"), "needs read, create, write"),
+        (sas("rcwdl", hours=-1.0), "has expired|refused the SAS"),
+    ):
         with closing(make_store(url(token))) as store, pytest.raises(StoreRefused, match=told) as refused:
             put(store, job("k"))
         assert token not in str(refused.value)

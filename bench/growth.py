@@ -28,6 +28,8 @@ __all__ = ["Growing", "main"]
 
 RATE = 10
 """Jobs that are due every second, each at a moment of its own in it: no two runs share a commit but by chance."""
+KEPT = 2_000
+"""Bytes that a run may leave on a server that compacts, its history included."""
 
 
 @dataclass(slots=True)
@@ -128,6 +130,8 @@ def _report(growing: list[Growing], asked: argparse.Namespace) -> Report:
         "Growth", "server", "minutes", "runs", "runs/s", "size MB", "in use MB", "bytes/run", "revisions/run", "doctor"
     )
     for one in growing:
+        if not one.samples:
+            continue
         last = next((s for s in reversed(one.samples) if not s["full"]), one.samples[-1])
         seconds = max(last["minute"] * 60, 1.0)
         runs = max(last["runs"], 1)
@@ -144,9 +148,17 @@ def _report(growing: list[Growing], asked: argparse.Namespace) -> Report:
 def _judge(report: Report, growing: list[Growing], asked: argparse.Namespace) -> None:
     """Each server did its runs; the small quota was reached after doctor had warned; the pruned server stays flat."""
     for one in growing[:3]:
+        if not one.samples:
+            report.target(f"runs/s, {one.name}", f">= {0.95 * RATE:g}", "no sample", False)
+            continue
         last = one.samples[-1]
         rate = last["runs"] / (last["minute"] * 60)
         report.target(f"runs/s, {one.name}", f">= {0.95 * RATE:g}", f"{rate:.2f}", rate >= 0.95 * RATE)
+    compacting = growing[1]
+    if compacting.samples:
+        last = compacting.samples[-1]
+        kept = last["in_use"] / max(last["runs"], 1)
+        report.target(f"kept, {compacting.name}", f"<= {KEPT:,} bytes a run", f"{kept:,.0f}", kept <= KEPT)
     small = growing[3]
     if small.refused_at is not None:
         words = {level: small.first(level) for level in ("WARN", "FAIL")}

@@ -60,7 +60,8 @@ def main() -> int:
         for line in sys.stdin:
             if line.strip() != "count":
                 break
-            _say(counted=dict(scheduler.open().store.statements), cpu=time.process_time(), at=time.perf_counter())
+            store = scheduler.open().store
+            _say(counted=dict(store.statements), sent=_sent(store), cpu=time.process_time(), at=time.perf_counter())
         over.set()
         news.set()
 
@@ -101,6 +102,13 @@ def _function(stamps: list[float]) -> Any:
         stamps.append(time.time())
 
     return body
+
+
+def _sent(store: Any) -> int | None:
+    """Calls of a client that asks again and again whether there is news; None where the server tells it."""
+    keys = getattr(store, "_keys", None)
+    link = getattr(keys, "_link", None) or getattr(getattr(keys, "objects", None), "link", None)
+    return getattr(link, "sent", None)
 
 
 def _rss_mb() -> float:

@@ -1,21 +1,23 @@
 """Writes what was measured into docs/explanation/performance.md: targets, tables and plots, with machine and date.
 
 Every scenario that has left its JSON is shown, each with the commit and date of its own run: one may be measured again
-without the others.
+without the others. What the page shows of a scenario that has left none, in a fresh clone for instance, stays.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.processes import ROOT
 from bench.report import Table
 
-__all__ = ["BEGIN", "END", "PAGE", "figures_of", "write_page"]
+__all__ = ["BEGIN", "END", "PAGE", "Shown", "figures_of", "write_page"]
 
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
 BEGIN, END = "<!-- figures: written by `make bench` -->", "<!-- end of figures -->"
@@ -29,55 +31,98 @@ PLOTS = {
 }
 
 
+@dataclass(slots=True)
+class Shown:
+    """What the page shows already."""
+
+    machine: list[str] = field(default_factory=list)
+    targets: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+    """By scenario."""
+    sections: dict[str, list[str]] = field(default_factory=dict)
+    """The lines of each scenario, its heading included."""
+
+    @classmethod
+    def on(cls, text: str) -> Shown:
+        """Read the text between the marks."""
+        head, *parts = re.split(r"^### ", text, flags=re.MULTILINE)
+        shown = cls(machine=[line for line in head.splitlines() if line])
+        for part in parts:
+            name, *lines = part.rstrip().splitlines()
+            if name == "Targets":
+                for line in lines[3:]:  # an empty line, the head, a rule
+                    cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
+                    shown.targets.setdefault(cells[-1].strip("`"), []).append(cells)
+            else:
+                shown.sections[name] = [f"### {name}", *lines, ""]
+        return shown
+
+
 def write_page(folder: Path, names: Iterable[str]) -> None:
     """Put the figures of a folder between the marks of the page, and its plots beside the page."""
     page = PAGE.read_text(encoding="utf-8")
     before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    shown, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"{PAGE.name} has no place for the figures: {BEGIN} ... {END}")
-    kept = [json.loads(path.read_text()) for name in names if (path := folder / f"{name}.json").exists()]
+    found = {name: json.loads(path.read_text()) for name in names if (path := folder / f"{name}.json").exists()}
     plots = PAGE.parent / "performance"
-    for report in kept:
-        for name, _ in PLOTS.get(report["name"], ()):
-            if (folder / f"{name}.svg").exists():
+    for name in found:
+        for plot, _ in PLOTS.get(name, ()):
+            if (folder / f"{plot}.svg").exists():
                 plots.mkdir(exist_ok=True)
-                shutil.copyfile(folder / f"{name}.svg", plots / f"{name}.svg")
-    PAGE.write_text(f"{before}{begin}\n\n{figures_of(kept, plots)}\n{end}{after}", encoding="utf-8")
+                shutil.copyfile(folder / f"{plot}.svg", plots / f"{plot}.svg")
+    text = figures_of(found, plots, names=names, shown=Shown.on(shown))
+    PAGE.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
-def figures_of(reports: list[dict[str, Any]], plots: Path) -> str:
-    """The text between the marks."""
-    if not reports:
+def figures_of(found: Mapping[str, dict[str, Any]], plots: Path, *, names: Iterable[str], shown: Shown) -> str:
+    """Return the text between the marks: of each scenario what was found, else what was shown."""
+    there = [name for name in names if name in found or name in shown.sections]
+    if not there:
         return "Nothing has been measured yet.\n"
-    lines = [*_machine(reports[-1]["machine"]), ""]
+    # One machine for all of them, if it is the same; a section that was measured on another one says so.
+    stays = any(name not in found for name in there)
+    head = shown.machine if stays else _machine(list(found.values())[-1]["machine"])
+    lines = [*head, ""]
     targets = Table("", ("figure", "target", "reached", "", "scenario"))
-    for report in reports:
-        for one in report["targets"]:
-            mark = "yes" if one["ok"] else "**no**"
-            targets.add(one["figure"], one["goal"], one["reached"], mark, f"`{report['name']}`")
+    for name in there:
+        if name in found:
+            for one in found[name]["targets"]:
+                mark = "yes" if one["ok"] else "**no**"
+                targets.add(one["figure"], one["goal"], one["reached"], mark, f"`{name}`")
+        else:
+            targets.rows += shown.targets.get(name, [])
     if targets.rows:
         lines += ["### Targets", "", *_rows(targets), ""]
-    for report in reports:
-        facts = report["machine"]
-        lines += [f"### {report['name']}", "", report["about"]]
-        lines += [f"Measured {facts['date']} at commit `{facts['commit']}`, load {facts['load']} before.", ""]
-        for raw in report["tables"]:
-            table = Table(raw["title"], tuple(raw["columns"]), [tuple(row) for row in raw["rows"]])
-            lines += [f"{table.title}:", "", *_rows(table), ""]
-        for name, title in PLOTS.get(report["name"], ()):
-            if (plots / f"{name}.svg").exists():
-                lines += [f"![{title}](performance/{name}.svg)", ""]
+    for name in there:
+        lines += _section(found[name], plots, head) if name in found else shown.sections[name]
     return "\n".join(lines)
+
+
+def _section(report: Mapping[str, Any], plots: Path, head: list[str]) -> list[str]:
+    facts = report["machine"]
+    lines = [f"### {report['name']}", "", report["about"]]
+    if head and not head[0].startswith(_computer(facts)):
+        lines.append(f"On {_computer(facts)}.")
+    lines += [f"Measured {facts['date']} at commit `{facts['commit']}`, load {facts['load']} before.", ""]
+    for raw in report["tables"]:
+        table = Table(raw["title"], tuple(raw["columns"]), [tuple(row) for row in raw["rows"]])
+        lines += [f"{table.title}:", "", *_rows(table), ""]
+    for name, title in PLOTS.get(report["name"], ()):
+        if (plots / f"{name}.svg").exists():
+            lines += [f"![{title}](performance/{name}.svg)", ""]
+    return lines
 
 
 def _machine(facts: dict[str, Any]) -> list[str]:
     return [
-        f"{facts['cores']} cores of {facts['cpu']}, Linux {facts['kernel']}, Python {facts['python']}; "
-        + ", ".join(facts["versions"])
-        + ".",
+        f"{_computer(facts)}; {', '.join(facts['versions'])}.",
         "Servers on loopback with default durability, everything on the same machine, nodes in processes of their own.",
     ]
+
+
+def _computer(facts: Mapping[str, Any]) -> str:
+    return f"{facts['cores']} cores of {facts['cpu']}, Linux {facts['kernel']}, Python {facts['python']}"
 
 
 def _rows(table: Table) -> list[str]:

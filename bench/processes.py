@@ -70,7 +70,7 @@ class Child:
         self.said.pop("counted", None)
         self.tell("count")
         self.wait_for("counted", 10)
-        return {name: self.said[name] for name in ("counted", "cpu", "at")}
+        return {name: self.said.get(name) for name in ("counted", "sent", "cpu", "at")}
 
     def end(self, within: float = 60) -> dict[str, Any]:
         """Ask it to end; its last words."""

@@ -56,10 +56,12 @@ def measure_idle(url: str, seconds: float) -> dict[str, Any]:
     spent = sum(b["at"] - a["at"] for a, b in zip(before, after, strict=True))
     cpu = sum(b["cpu"] - a["cpu"] for a, b in zip(before, after, strict=True))
     commits = sent.pop("commit", 0)
+    polled = [b["sent"] - a["sent"] for a, b in zip(before, after, strict=True) if b["sent"] is not None]
     return {
         "seconds": round(seconds, 1),
         "statements_per_s": round(sent.total() / spent, 3),
         "commits_per_s": round(commits / spent, 3),
+        "sent_per_s": round(sum(polled) / spent, 3) if polled else None,
         "cpu_percent": round(cpu / spent * 100, 3),
         "rss_mb": round(max(end["rss_mb"] for end in ends), 1),
         "by_name": dict(sent),

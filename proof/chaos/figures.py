@@ -11,6 +11,9 @@ from solocron.testing.fleet import FleetVerdict
 
 __all__ = ["HEAD", "HEAD_OF_RETURN", "Figures", "percentile", "table"]
 
+_FEW = 8
+"""Takeovers that a page tells one by one."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Figures:
@@ -96,7 +99,17 @@ class Figures:
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Figures:
+        """Read a result, or what a page tells of one."""
+        if isinstance(told["takeovers"], dict):
+            told = {**told, "takeovers": _spread(**told["takeovers"])}
         return cls(**told)
+
+    def summary(self) -> list[float] | dict[str, float]:
+        """Return the takeovers for a page: a few as they were, in their order; of many what the table shows."""
+        if len(self.takeovers) <= _FEW:
+            return [round(seconds, 3) for seconds in self.takeovers]
+        shown = {f"p{of}": round(percentile(self.takeovers, of), 3) for of in (50, 99)}
+        return {"count": len(self.takeovers), **shown, "max": round(max(self.takeovers), 3)}
 
     def row(self) -> tuple[str, ...]:
         took = " / ".join(f"{percentile(self.takeovers, of):.2f}" for of in (50, 99, 100)) if self.takeovers else "-"
@@ -135,6 +148,12 @@ HEAD = (
     *("store", "slots", "kills", "freezes", "cuts", "restarts", "twice", "lost", "stale accepted", "stale refused"),
     *("takeover p50 / p99 / max, s", "healed in, s", "calls per run"),
 )
+
+
+def _spread(count: int, p50: float, p99: float, max: float) -> list[float]:
+    """Return values of which the same is told."""
+    half, most = ceil(count * 50 / 100), ceil(count * 99 / 100)
+    return [p50] * half + [p99] * (most - half) + [max] * (count - most)
 
 
 def percentile(values: Sequence[float], of: float) -> float:

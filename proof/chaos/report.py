@@ -1,4 +1,7 @@
-"""Writes the figures of the last runs into docs/explanation/chaos.md, between its two marks."""
+"""Writes the figures of the last runs into docs/explanation/chaos.md, between its two marks.
+
+The page is also where they are kept: what was not played again, in a fresh clone for instance, stays as it was.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from proof.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, percentile, table
+from proof.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, table
 from proof.chaos.places import STORES
 from proof.chaos.quorum import HEAD_OF_QUORUM, row_of_quorum
 from proof.chaos.quorum import LEASE as QUORUM_LEASE
@@ -18,7 +21,7 @@ from proof.chaos.scenarios import ALL_FAULTS, LEASE
 from proof.chaos.skewed import HEAD_OF_SKEWED, row_of_skewed
 from proof.chaos.storm import COMBINED
 
-__all__ = ["KEPT", "failed", "keep", "kept", "write"]
+__all__ = ["KEPT", "failed", "keep", "kept", "shown", "write"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "explanation" / "chaos.md"
@@ -26,6 +29,7 @@ KEPT = ROOT / "build" / "chaos"
 HISTORY = KEPT / "history.jsonl"
 """Every result there was; a run that is repeated until it suits is no proof."""
 BEGIN, END = "<!-- figures: written by `make chaos` -->", "<!-- end of figures -->"
+RAW = "Raw summary:"
 
 
 def keep(figures: Figures) -> None:
@@ -41,9 +45,18 @@ def keep(figures: Figures) -> None:
 
 
 def kept() -> list[Figures]:
-    """The last result of each scenario on each store."""
-    found = [Figures.from_json(json.loads(file.read_text(encoding="utf-8"))) for file in KEPT.glob("*-*.json")]
-    return sorted(found, key=lambda figures: STORES.index(figures.store))
+    """The last result of each scenario on each store: of this checkout, or else the one that the page shows."""
+    here = [Figures.from_json(json.loads(file.read_text(encoding="utf-8"))) for file in KEPT.glob("*-*.json")]
+    found: dict[tuple[int, str], Figures] = {}
+    for figures in sorted((*shown(), *here), key=lambda one: one.made):
+        found[STORES.index(figures.store), figures.scenario] = figures
+    return [found[which] for which in sorted(found)]
+
+
+def shown() -> list[Figures]:
+    """What the page shows, from its raw summary."""
+    text = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].partition(RAW)[2]
+    return [Figures.from_json(json.loads(line)) for line in text.splitlines() if line.startswith("{")]
 
 
 def failed() -> list[Figures]:
@@ -132,8 +145,8 @@ def _lines(found: Sequence[Figures]) -> list[str]:
             lines[-1] += f"{figures.slots} acknowledged writes gone. What was said before:"
             lines += ["", "```text", *figures.notes, "```"]
     lines += ["", "When each was made:", "", *table(("scenario", "store", "made"), [_made(one) for one in found])]
-    raw = [{**figures.to_json(), "takeovers": _summary(figures.takeovers)} for figures in found]
-    return [*lines, "", "Raw summary:", "", "```text", *(json.dumps(one, sort_keys=True) for one in raw), "```"]
+    raw = [{**figures.to_json(), "takeovers": figures.summary()} for figures in found]
+    return [*lines, "", RAW, "", "```text", *(json.dumps(one, sort_keys=True) for one in raw), "```"]
 
 
 def _made(figures: Figures) -> tuple[str, str, str]:
@@ -164,14 +177,6 @@ def _beside(found: Sequence[Figures]) -> list[str]:
         for figures in found
     ]
     return table(("store", "slots", "run again after the freeze", "lost", "its old results, refused"), rows)
-
-
-def _summary(takeovers: Sequence[float]) -> dict[str, float]:
-    if not takeovers:
-        return {}
-    return (
-        {"count": len(takeovers)} | {f"p{of}": percentile(takeovers, of) for of in (50, 99)} | {"max": max(takeovers)}
-    )
 
 
 def _machine() -> str:

@@ -217,7 +217,8 @@ class Effects:
                 continue
             if done.value != fence and not self._world.options.goes_back:
                 raise Violation("I17", f"{commit.name} step {name} of fence {done.value} was saved under {fence}")
-            self._saved[(commit.name, name)] = (done.value, self._world.process_named(commit.client), commit.at)
+            if self._saved.get((commit.name, name), (None,))[0] != done.value:  # and not what is put back
+                self._saved[(commit.name, name)] = (done.value, self._world.process_named(commit.client), commit.at)
         if any(name not in finished(after) for name in known):
             raise Violation("I17", f"{commit.name} has lost a step")
 

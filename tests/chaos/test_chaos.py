@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import cast
@@ -149,6 +150,24 @@ def test_what_a_fault_raises_ends_the_storm() -> None:
         storm.rage(0.05, first=[Fault("F99", "breaks", strike)], again=[])
 
 
+def test_many_takeovers_are_read_back_from_a_page_as_they_are_shown() -> None:
+    figures = Figures(store="redis", scenario="storm", takeovers=[3 + 0.01 * number for number in range(150)])
+    told = json.loads(json.dumps({**figures.to_json(), "takeovers": figures.summary()}))
+    back = Figures.from_json(told)
+    assert back.row() == figures.row()
+    assert back.summary() == figures.summary()
+
+
+def test_the_page_of_the_docs_keeps_every_figure_that_it_shows() -> None:
+    text = report.PAGE.read_text(encoding="utf-8")
+    shown = report.shown()
+    for figures in shown:
+        if figures.scenario in ("storm", "crowd"):
+            assert "| " + " | ".join(map(str.strip, figures.row())) + " |" in re.sub(" +", " ", text)
+    made = re.findall(r"^\| (\S+) +\| (\S+) +\| 20", text, re.MULTILINE)
+    assert {(figures.scenario, figures.store) for figures in shown} == set(made)
+
+
 def test_the_report_replaces_the_figures_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "chaos.md"
     page.write_text(f"# Chaos\n\n{report.BEGIN}\nstale figures\n{report.END}\n\nAfter.\n")
@@ -171,5 +190,17 @@ def test_the_report_replaces_the_figures_and_nothing_else(tmp_path: Path, monkey
     report.keep(Figures(store="sqlite", scenario="crowd"))
     report.write(report.kept())
     assert "- sqlite, crowd" in page.read_text(), "a later success does not hide an earlier failure"
+    # A fresh clone has the page alone, and plays one scenario.
+    monkeypatch.setattr(report, "KEPT", tmp_path / "fresh")
+    monkeypatch.setattr(report, "HISTORY", tmp_path / "fresh" / "history.jsonl")
+    report.keep(Figures(store="etcd", scenario="crowd", slots=12_345, takeovers=[9.5, 8.25]))
+    report.write(report.kept())
+    again = page.read_text()
+    assert [(one.store, one.scenario) for one in report.shown()] == [
+        *(("sqlite", "crowd"), ("redis", "storm"), ("etcd", "crowd")),
+    ]
+    assert "12,345" in again
+    assert "3.00 / 3.20 / 3.20" in again
+    assert report.shown()[2].takeovers == [9.5, 8.25]
     raw = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert [one["slots"] for one in raw] == [0, 1234]

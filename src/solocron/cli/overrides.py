@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from solocron.cli.arguments import listed
+from solocron.clock import SECOND
 from solocron.engine.settings import Settings
 from solocron.errors import InvalidError
 from solocron.jobs.checks import check_name
+from solocron.lease.terms import Span
 from solocron.scheduler import Scheduler
-from solocron.scheduler.configuration import Configuration
+from solocron.scheduler.configuration import Configuration, keep_on
 from solocron.scheduler.hooks import core_of
 from solocron.stores.url import Secret
 
@@ -48,7 +50,8 @@ class Overrides:
         core = core_of(scheduler)
         old = core.configuration
         node = check_name(self.node, "node") if self.node else old.node
-        new = replace(old, node=node, settings=self._settings(old.settings))
+        keep = old.settings.keep / SECOND if old.keep_named or not self.store else keep_on(Secret(self.store))
+        new = replace(old, node=node, settings=self._settings(old.settings, keep))
         if self.store or self.namespace or self.lease:
             named = old.store_named or self.store is not None
             new = replace(
@@ -56,7 +59,7 @@ class Overrides:
             )
         core.configure(new)
 
-    def _settings(self, old: Settings) -> Settings:
+    def _settings(self, old: Settings, keep: Span) -> Settings:
         return Settings.make(
             node=old.node,
             host=old.host,
@@ -65,7 +68,7 @@ class Overrides:
             lease=self.lease or old.lease,
             beat=None if self.lease else old.beat,
             max_running=self.max_running or old.max_running,
-            keep=old.keep / 1_000_000,
+            keep=keep,
             revision=old.revision,
             version=old.version,
         )

@@ -18,7 +18,7 @@ from solocron.stores.contract import Store
 from solocron.stores.url import Secret, url_of_environment
 from solocron.version import __version__
 
-__all__ = ["Configuration", "SchedulerOptions"]
+__all__ = ["Configuration", "SchedulerOptions", "keep_on"]
 
 _NOTHING = "Nothing was started."
 
@@ -35,7 +35,7 @@ class SchedulerOptions(TypedDict, total=False):
     beat: Span | None
     max_running: int
     revision: int | None
-    keep: Span
+    keep: Span | None
     grace: Span
 
 
@@ -47,6 +47,8 @@ class Configuration:
     """A URL, or a store that the caller made."""
     store_named: bool
     """True if code, environment or command line named a store; else it is a file in the current folder."""
+    keep_named: bool
+    """True if the code says how long records are kept; else it follows from the store."""
     namespace: str
     enabled: bool
     node: str | None
@@ -68,7 +70,7 @@ class Configuration:
         beat: Span | None = None,
         max_running: int = 32,
         revision: int | None = None,
-        keep: Span = "30d",
+        keep: Span | None = None,
         grace: Span = "30s",
     ) -> Configuration:
         """Check the options of `Scheduler` and complete them from the environment."""
@@ -76,9 +78,11 @@ class Configuration:
             raise ConfigurationError(f"revision={revision!r}: give a whole number. {_NOTHING}")
         named = url_of_environment() if store is None else store
         place = surroundings.DEFAULT_STORE if named is None else named
+        there = Secret(place) if isinstance(place, str) else place
         return cls(
-            store=Secret(place) if isinstance(place, str) else place,
+            store=there,
             store_named=named is not None,
+            keep_named=keep is not None,
             namespace=check_name(surroundings.namespace() if namespace is None else namespace, "namespace"),
             enabled=surroundings.enabled() if enabled is None else enabled,
             node=None if node is None else check_name(node, "node"),
@@ -91,7 +95,7 @@ class Configuration:
                 lease=lease,
                 beat=beat,
                 max_running=max_running,
-                keep=keep,
+                keep=keep_on(there) if keep is None else keep,
                 revision=revision,
                 version=__version__,
             ),
@@ -100,9 +104,18 @@ class Configuration:
     @property
     def store_url(self) -> str:
         """The URL of the store as people may see it."""
-        return self.store.masked if isinstance(self.store, Secret) else self.store.url
+        return _shown(self.store)
 
     def settings_of(self, process: int, token: str) -> Settings:
         """Return the settings of the node in a process; without a given name it is a new one."""
         name = self.node or surroundings.node_name(self.settings.host, process, token)
         return self.settings.renamed(name, process)
+
+
+def keep_on(store: Secret | Store) -> str:
+    """Return how long records are kept by default: on etcd a month of them may fill the quota of the cluster."""
+    return "7d" if _shown(store).startswith(("etcd://", "etcds://")) else "30d"
+
+
+def _shown(store: Secret | Store) -> str:
+    return store.masked if isinstance(store, Secret) else store.url

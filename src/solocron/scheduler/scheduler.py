@@ -81,7 +81,7 @@ class Scheduler(
         beat: Span | None = None,
         max_running: int = 32,
         revision: int | None = None,
-        keep: Span = "30d",
+        keep: Span | None = None,
         grace: Span = "30s",
     ) -> None:
         self._assemble(

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from solocron.clock import SECOND
 from solocron.scheduler.hooks import core_of
 from tests.unit.cli.kit import ONE_JOB, OWN, Cli, Started, Write
 
@@ -41,6 +42,16 @@ def test_without_flags_nothing_of_the_module_is_changed(cli: Cli, write: Write, 
     assert (settings.node, set(settings.pools), settings.lease, settings.beat) == ("own", {"gpu"}, 9.0, 2.0)
     assert settings.max_running == 7
     assert settings.keep == timedelta(days=30) / timedelta(microseconds=1)
+
+
+def test_a_store_that_is_named_by_flag_says_how_long_records_are_kept(cli: Cli, write: Write, started: Started) -> None:
+    """Unless the module does: a month of records may fill the quota of an etcd."""
+    write("shop_k1.py", OWN)
+    write("shop_k2.py", dedent(OWN).replace('"memory://own"', '"memory://own", keep="40d"'))
+    for module in ("shop_k1", "shop_k2"):
+        cli("run", f"{module}:scheduler", "--store", "etcd://h1/solocron")
+    kept = [core_of(scheduler).settings.keep // (24 * 3600 * SECOND) for scheduler, _ in started]
+    assert kept == [7, 40]
 
 
 @pytest.mark.parametrize("flag", [("--namespace", "x"), ("--lease", "6s")])

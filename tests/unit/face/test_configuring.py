@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from solocron import ConfigurationError, Scheduler
+from solocron.clock import SECOND
 from solocron.scheduler.hooks import core_of
 from solocron.stores.url import Secret
 
@@ -14,6 +15,15 @@ from solocron.stores.url import Secret
 def move(scheduler: Scheduler, url: str) -> None:
     core = core_of(scheduler)
     core.configure(replace(core.configuration, store=Secret(url)))
+
+
+@pytest.mark.parametrize(
+    ("url", "days"),
+    [("etcd://h1,h2/solocron", 7), ("etcds://u:secret@h1/jobs", 7), ("postgresql://h/jobs", 30), ("memory://etcd", 30)],
+)
+def test_how_long_records_are_kept_follows_from_the_store(url: str, days: int) -> None:
+    assert core_of(Scheduler(url)).settings.keep == days * 24 * 3600 * SECOND
+    assert core_of(Scheduler(url, keep="2d")).settings.keep == 2 * 24 * 3600 * SECOND
 
 
 def test_a_lock_of_module_level_follows_the_scheduler_to_another_store() -> None:

@@ -50,6 +50,54 @@ def test_every_scenario_that_was_measured_is_shown(written: Path, tmp_path: Path
     assert "burst-rate.svg" not in text
 
 
+def test_what_was_not_measured_again_stays_as_it_was(written: Path, tmp_path: Path) -> None:
+    """As in a fresh clone, where the folder of figures is empty."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    names = ("burst", "nodes", "swap")
+    measured(first, "burst", ok=True)
+    measured(first, "nodes", ok=False)
+    page.write_page(first, names)
+    before = written.read_text()
+    page.write_page(second, names)
+    assert written.read_text() == before
+    measured(second, "swap", ok=True)
+    page.write_page(second, names)
+    text = written.read_text()
+    assert [line for line in text.splitlines() if line.startswith("### ")] == [
+        *("### Targets", "### burst", "### nodes", "### swap"),
+    ]
+    assert [text.count(f"| {name} is fast ") for name in names] == [1, 1, 1]
+    assert "| **no** | `nodes`" in text
+    assert text.count("2 cores of a processor") == 1
+    measured(second, "nodes", ok=True)
+    page.write_page(second, names)
+    text = written.read_text()
+    assert "**no**" not in text
+    assert [text.count(f"What {name} does.") for name in names] == [1, 1, 1]
+
+
+def test_figures_of_another_machine_say_so(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    measured(first, "burst", ok=True)
+    page.write_page(first, ("burst", "swap"))
+    monkeypatch.setitem(MACHINE, "cpu", "another")
+    measured(second, "swap", ok=True)
+    page.write_page(second, ("burst", "swap"))
+    text = written.read_text()
+    assert text.index("2 cores of a processor") < text.index("### burst") < text.index("On 2 cores of another")
+
+
+def test_the_page_of_the_docs_is_read_back_as_it_is_written() -> None:
+    shown = page.Shown.on(page.PAGE.read_text(encoding="utf-8").partition(page.BEGIN)[2].partition(page.END)[0])
+    assert {"burst", "nodes", "lateness", "idle", "takeover"} <= set(shown.sections)
+    assert set(shown.targets) <= set(shown.sections)
+    assert all(len(row) == 5 for rows in shown.targets.values() for row in rows)
+
+
 def test_a_page_without_a_place_for_figures_is_left_alone(written: Path, tmp_path: Path) -> None:
     written.write_text("nothing here\n")
     with pytest.raises(SystemExit, match="no place"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from solocron.clock import SECOND
@@ -17,10 +16,20 @@ PACE = ChainPace(commits=5)
 Before = Callable[[str, Callable[[], object]], object]
 
 
-def at_once(body: Callable[[], None]) -> threading.Thread:
-    """Do it here and now; return a thread that never began."""
+class Over:
+    """Something that has ended."""
+
+    def is_alive(self) -> bool:
+        return False
+
+    def join(self) -> None:
+        pass
+
+
+def at_once(body: Callable[[], None]) -> Over:
+    """Do it here and now."""
     body()
-    return threading.Thread()
+    return Over()
 
 
 class HurtObjects(MemoryObjects):

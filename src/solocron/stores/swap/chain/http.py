@@ -84,6 +84,8 @@ class HttpLink:
         self.address = address
         self.url = address.parts.masked
         self.time: ServerTime = time_of(("http", address.host, address.port))
+        self.sent = 0
+        """Calls so far, those of a thread that waits for notifications included."""
         self.busy = 0
         """How often the service had more to do than it may."""
         self._stock: Stock[HttpWire] = stock_of(
@@ -127,6 +129,7 @@ class HttpLink:
 
     def _send(self, wire: HttpWire, method: str, path: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         sent = self.time.begin_call()
+        self.sent += 1
         try:
             try:
                 wire.connection.request(method, path, body, dict(headers))

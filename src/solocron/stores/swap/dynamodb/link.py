@@ -61,6 +61,8 @@ class DynamoLink:
     def __init__(self, address: DynamoAddress) -> None:
         self.address = address
         self.time: ServerTime = time_of(("dynamodb", address.region, address.endpoint))
+        self.sent = 0
+        """Calls so far, those of a thread that waits for notifications included."""
         self.throttled = 0
         """How often the table had more to do than it may."""
 
@@ -91,6 +93,7 @@ class DynamoLink:
         pause = 0.01
         while True:
             sent = self.time.begin_call()
+            self.sent += 1
             try:
                 client = _client(self.address)
                 client.users.add(self)

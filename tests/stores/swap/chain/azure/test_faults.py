@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import timedelta
-from urllib.parse import urlsplit
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
 from solocron.clock import SystemClock
 from solocron.errors import ConfigurationError, EmptyStore, StoreRefused
+from solocron.model.change import Kind
 from solocron.stores.contract import Store, Tier, Verdict
 from solocron.stores.swap.chain.azure import AzureBlobStore
 from solocron.stores.swap.chain.azure.address import AzureAddress
@@ -20,7 +24,7 @@ from solocron.stores.swap.chain.keys import ChainKeys
 from solocron.stores.swap.chain.state import ChainPace
 from solocron.stores.swap.key_store import EXISTS, Swapped
 from solocron.stores.url import make_store, parse
-from solocron.testing.conformance.kit import job, put
+from solocron.testing.conformance.kit import get, job, put
 from solocron.testing.faults import StoreFaults, Victim
 from tests.servers import Azurite
 from tests.servers.azurite import ACCOUNT, KEY
@@ -149,6 +153,40 @@ def test_a_refusal_says_what_to_do_and_shows_no_secret(azurite: Azurite) -> None
             store.open()
         assert KEY not in str(refused.value)
         assert "d3JvbmctazN5" not in str(refused.value)
+
+
+def sas(permissions: str, *, hours: float = 1.0) -> str:
+    """Return a SAS token for the container of the tests, as `az storage container generate-sas` does."""
+    version, expiry = "2021-12-02", datetime.now(UTC) + timedelta(hours=hours)
+    fields = {"sp": permissions, "se": f"{expiry:%Y-%m-%dT%H:%M:%SZ}", "sv": version, "sr": "c"}
+    resource = f"/blob/{ACCOUNT}/solocron"
+    told = [permissions, "", fields["se"], resource, "", "", "", version, "c", *[""] * 7]
+    digest = hmac.new(base64.b64decode(KEY), "\n".join(told).encode(), hashlib.sha256).digest()
+    return urlencode({**fields, "sig": base64.b64encode(digest).decode()})
+
+
+@needs_server
+def test_a_sas_token_needs_the_rights_of_the_page_and_no_other(azurite: Azurite) -> None:
+    folder = azurite.fresh_url().partition("/solocron/")[2].partition("?")[0]
+
+    def url(token: str) -> str:
+        secret = quote(token, safe="")
+        return f"azblob://sas:{secret}@{ACCOUNT}/solocron/{folder}?endpoint={azurite.endpoint}"
+
+    with closing(make_store(url(sas("rcwdl")))) as store:
+        put(store, job("j"))
+        assert get(store, Kind.JOB, "j") is not None
+        assert store.checks()
+    for token, told in (
+        (sas("rl"), "needs read, create, write"),
+        (sas("rcwdl", hours=-1.0), "has expired|refused the SAS"),
+    ):
+        with closing(make_store(url(token))) as store, pytest.raises(StoreRefused, match=told) as refused:
+            put(store, job("k"))
+        assert token not in str(refused.value)
+        assert "sig=" not in str(refused.value)
+    with closing(make_store(url(sas("rcwdl")))) as store:
+        assert get(store, Kind.JOB, "k") is None
 
 
 @pytest.mark.parametrize(

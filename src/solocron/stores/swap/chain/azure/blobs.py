@@ -113,8 +113,8 @@ class AzureBlobs(ServiceObjects):
             )
         if reply.status == 403:
             return StoreRefused(
-                f"{url}: the SAS token has not the rights ({told}); nothing was done. It needs read, create, write, "
-                "list and delete on the container."
+                f"{url}: the SAS token has not the rights, or has expired ({told}); nothing was done. It needs read, "
+                "create, write, list and delete on the container."
             )
         if reply.status in (429, 503) or reply.status >= 500:
             return StoreUnavailable(f"{url} has too much to do or is away ({told}); nothing was done.")

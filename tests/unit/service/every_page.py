@@ -82,6 +82,7 @@ def overview(**changes) -> OverviewPage:
         "nodes": world.nodes(),
         "runs": world.runs(),
         "running": [run for run in world.runs() if run.status == "running"],
+        "running_now": sum(run.status == "running" for run in world.runs()),
         "to_come": world.to_come(),
         "looks": looks(),
         "reading": UTC_READING,

@@ -1,23 +1,26 @@
-"""Writes what was measured into docs/explanation/performance.md: targets, tables and plots, with machine and date.
+"""Writes what was measured into the pages of the docs: targets, tables and plots, with machine and date.
 
-Every scenario that has left its JSON is shown, each with the commit and date of its own run: one may be measured again
-without the others.
+What the service costs stands in docs/reference/dashboard.md, everything else in docs/explanation/performance.md. A page
+of which nothing was measured is left alone. On one that is written, every scenario that has left its JSON is shown,
+each with the commit and date of its own run: one may be measured again without the others.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from bench.processes import ROOT
 from bench.report import Table
 
-__all__ = ["BEGIN", "END", "PAGE", "figures_of", "write_page"]
+__all__ = ["BEGIN", "END", "PAGE", "PAGES", "figures_of", "write_pages"]
 
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
+PAGES = {"service": ROOT / "docs" / "reference" / "dashboard.md"}
+"""The pages of scenarios that have one of their own."""
 BEGIN, END = "<!-- figures: written by `make bench` -->", "<!-- end of figures -->"
 PLOTS = {
     "burst": (
@@ -29,21 +32,29 @@ PLOTS = {
 }
 
 
-def write_page(folder: Path, names: Iterable[str]) -> None:
-    """Put the figures of a folder between the marks of the page, and its plots beside the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
+def write_pages(folder: Path, names: Iterable[str], measured: Collection[str]) -> None:
+    """Put the figures of a folder between the marks of each page on which something was measured now."""
+    of_page: dict[Path, list[str]] = {}
+    for name in names:
+        of_page.setdefault(PAGES.get(name, PAGE), []).append(name)
+    for page, scenarios in of_page.items():
+        if not set(scenarios).isdisjoint(measured):
+            _write_page(page, folder, scenarios)
+
+
+def _write_page(page: Path, folder: Path, names: Iterable[str]) -> None:
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{PAGE.name} has no place for the figures: {BEGIN} ... {END}")
+        raise SystemExit(f"{page.name} has no place for the figures: {BEGIN} ... {END}")
     kept = [json.loads(path.read_text()) for name in names if (path := folder / f"{name}.json").exists()]
-    plots = PAGE.parent / "performance"
+    plots = page.parent / "performance"
     for report in kept:
         for name, _ in PLOTS.get(report["name"], ()):
             if (folder / f"{name}.svg").exists():
                 plots.mkdir(exist_ok=True)
                 shutil.copyfile(folder / f"{name}.svg", plots / f"{name}.svg")
-    PAGE.write_text(f"{before}{begin}\n\n{figures_of(kept, plots)}\n{end}{after}", encoding="utf-8")
+    page.write_text(f"{before}{begin}\n\n{figures_of(kept, plots)}\n{end}{after}", encoding="utf-8")
 
 
 def figures_of(reports: list[dict[str, Any]], plots: Path) -> str:

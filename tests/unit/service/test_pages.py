@@ -482,3 +482,11 @@ def test_of_very_many_running_attempts_the_overview_lists_the_first_and_counts_a
     assert '<span class="count">1,240</span>' in html
     assert f"{1_240 - len(page.running.rows):,} more run</a>" in html
     assert "more run</a>" not in render_part(made.overview(), made.frame())
+
+
+@pytest.mark.parametrize(
+    ("not_well", "words"),
+    [(0, "all well"), (2, "2 not well"), (1_000, "1,000 not well"), (1_001, "more than 1,000 not well")],
+)
+def test_jobs_that_are_not_well_are_counted_up_to_a_bound(not_well, words):
+    assert made.jobs(not_well=not_well).lead == f"52 jobs, {words}"

@@ -44,7 +44,7 @@ class Glance:
 
     status: StatusAnswer
     not_well: int
-    """How many jobs are stuck, failing, late or orphaned."""
+    """How many jobs are stuck, failing, late or orphaned; one more than `MOST_NOT_WELL` means more."""
     worst: tuple[JobView, ...]
     """The first of them by attention, but for the orphaned ones of a pool without a node: the pool is told."""
     began_at: datetime | None

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench.environments import PEERS
-from bench.page import write_page
+from bench.page import write_pages
 from bench.plot import plots
 from bench.processes import ROOT
 from bench.report import Report, machine, write
@@ -69,7 +69,7 @@ def main() -> int:
             write(reports, facts, folder)
     plots(reports, folder)
     if asked.page:
-        write_page(folder, SCENARIOS)
+        write_pages(folder, SCENARIOS, [report.name for report in reports])
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -80,7 +80,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("scenarios", nargs="*", metavar="scenario", help=f"one of {', '.join(SCENARIOS)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, a few minutes in all")
     parser.add_argument("--thorough", action="store_true", help="every size, node count and peer: an hour or more")
-    parser.add_argument("--page", action="store_true", help="write the figures into docs/explanation/performance.md")
+    parser.add_argument("--page", action="store_true", help="write the figures into the pages of the docs")
     parser.add_argument("--repeat", type=int, default=1, help="repetitions, of which the quietest counts")
     parser.add_argument("--stores", nargs="+", default=list(STORES), choices=(*STORES, *SWAP))
     parser.add_argument("--peers", nargs="+", default=[], choices=sorted(PEERS), help="only these peers")

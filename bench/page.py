@@ -1,7 +1,9 @@
-"""Writes what was measured into docs/explanation/performance.md: targets, tables and plots, with machine and date.
+"""Writes what was measured into the pages of the docs: targets, tables and plots, with machine and date.
 
-Every scenario that has left its JSON is shown, each with the commit and date of its own run: one may be measured again
-without the others. What the page shows of a scenario that has left none, in a fresh clone for instance, stays.
+What the service costs stands in docs/reference/dashboard.md, everything else in docs/explanation/performance.md. A page
+of which nothing was measured is left alone. On one that is written, every scenario that has left its JSON is shown,
+each with the commit and date of its own run: one may be measured again without the others. What the page shows of a
+scenario that has left none, in a fresh clone for instance, stays.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,11 @@ from typing import Any
 from bench.processes import ROOT
 from bench.report import Table
 
-__all__ = ["BEGIN", "END", "PAGE", "Shown", "figures_of", "write_page"]
+__all__ = ["BEGIN", "END", "PAGE", "PAGES", "Shown", "figures_of", "write_pages"]
 
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
+PAGES = {"service": ROOT / "docs" / "reference" / "dashboard.md"}
+"""The pages of scenarios that have one of their own."""
 BEGIN, END = "<!-- figures: written by `make bench` -->", "<!-- end of figures -->"
 PLOTS = {
     "burst": (
@@ -57,22 +61,30 @@ class Shown:
         return shown
 
 
-def write_page(folder: Path, names: Iterable[str]) -> None:
-    """Put the figures of a folder between the marks of the page, and its plots beside the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
+def write_pages(folder: Path, names: Iterable[str], measured: Collection[str]) -> None:
+    """Put the figures of a folder between the marks of each page on which something was measured now."""
+    of_page: dict[Path, list[str]] = {}
+    for name in names:
+        of_page.setdefault(PAGES.get(name, PAGE), []).append(name)
+    for page, scenarios in of_page.items():
+        if not set(scenarios).isdisjoint(measured):
+            _write_page(page, folder, scenarios)
+
+
+def _write_page(page: Path, folder: Path, names: Iterable[str]) -> None:
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     shown, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{PAGE.name} has no place for the figures: {BEGIN} ... {END}")
+        raise SystemExit(f"{page.name} has no place for the figures: {BEGIN} ... {END}")
     found = {name: json.loads(path.read_text()) for name in names if (path := folder / f"{name}.json").exists()}
-    plots = PAGE.parent / "performance"
+    plots = page.parent / "performance"
     for name in found:
         for plot, _ in PLOTS.get(name, ()):
             if (folder / f"{plot}.svg").exists():
                 plots.mkdir(exist_ok=True)
                 shutil.copyfile(folder / f"{plot}.svg", plots / f"{plot}.svg")
     text = figures_of(found, plots, names=names, shown=Shown.on(shown))
-    PAGE.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
+    page.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def figures_of(found: Mapping[str, dict[str, Any]], plots: Path, *, names: Iterable[str], shown: Shown) -> str:

@@ -25,7 +25,13 @@ class Child:
         self.process = subprocess.Popen(
             list(command),
             cwd=cwd,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **(env or {})},
+            # Also where another copy is installed, the one beside these files is measured.
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
+                "PYTHONUNBUFFERED": "1",
+                **(env or {}),
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -53,9 +53,12 @@ class Columns:
         if size > _MINUTE and begin < minutes:  # an open column of hours, from its closed minutes
             for counts in self._closed(begin, minutes, _MINUTE, by_node).values():
                 found[begin] = _sum(found.get(begin, {}), counts)
+        if size <= _MINUTE:  # up to ninety open columns, in one statement
+            for at, counts in self._counted(begin, end, size, by_node).items():
+                found[at] = _sum(found.get(at, {}), counts)
+            begin = end
         for at in range(begin, end, size):
-            rest = self._counted(max(at, minutes) if size > _MINUTE else at, min(at + size, end), size, by_node)
-            for counts in rest.values():
+            for counts in self._counted(max(at, minutes), min(at + size, end), size, by_node).values():
                 found[at] = _sum(found.get(at, {}), counts)
         for at, counts in sorted(found.items()):
             if counts:

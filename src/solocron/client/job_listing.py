@@ -38,6 +38,7 @@ __all__ = ["JobListing", "JobPage", "JobState", "WantedJobs"]
 
 _MARKS = {"paused": Mark.PAUSED, "failing": Mark.FAILING, "disabled": Mark.DISABLED}
 _INDEXED = frozenset([*_MARKS, "running", "late", "stuck", "orphaned", "not_well", "set_aside"])
+_ILL = frozenset(["stuck", "failing", "late"])
 _DOCUMENTS = 200
 """Documents that are read at once by their names."""
 _NAMES = 10_000
@@ -154,11 +155,11 @@ class JobListing:
             found.append(job)
         return JobPage(self._views(found, sessions, now, pauses))
 
-    def count_not_well(self, late_after: int = OVERDUE) -> int:
-        """Return how many jobs are stuck, failing, late or orphaned; those are counted by their names alone."""
+    def count_not_well(self, late_after: int = OVERDUE, *, most: int | None = None) -> int:
+        """Return how many jobs are stuck, failing, late or orphaned, counted by their names alone, up to `most`."""
         sessions, now, pauses = sessions_since(self._store), self._store.clock(), self._documents.pauses()
         names = JobNames(self._store, self._census, sessions, standing(pauses, now), now)
-        return sum(1 for _ in names.not_well(late_after))
+        return sum(1 for _ in islice(names.not_well(late_after), most))
 
     def _views(
         self, jobs: list[Job], sessions: list[Session], now: int, pauses: Sequence[ScopedPause]
@@ -176,8 +177,12 @@ class JobListing:
         pauses: Sequence[ScopedPause],
     ) -> Iterator[Job]:
         """Yield every job in its order that the narrowest index finds, each page when the one before is used up."""
-        narrow = self._narrowed(wanted, names, pauses)
         first = _DOCUMENTS if limit is None else min(_DOCUMENTS, limit + 1)
+        if order == "attention" and not after and wanted.states and wanted.states <= _ILL:
+            ill = names.ill(wanted.states, wanted.late_after)  # of ten thousand late jobs a first page needs a few
+            yield from self._read(filter(wanted.names, ill), first)
+            return
+        narrow = self._narrowed(wanted, names, pauses)
         if order != "name":
             ordered = names.by_attention(wanted.late_after) if order == "attention" else names.by_next()
             rest = _behind(ordered, after) if after else ordered

@@ -7,7 +7,7 @@ page. Only the names of documents are read here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from solocron.client.census import Census, CensusJob
@@ -18,7 +18,7 @@ from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session, is_live
 from solocron.model.transitions.claimant import stuck_since
 from solocron.stores.contract import Mark, Store
-from solocron.stores.paging import iter_late, iter_marked, iter_names, read_held
+from solocron.stores.paging import iter_marked, iter_names, read_held
 
 __all__ = ["JobNames", "OrderBy", "is_stuck", "orphaned_jobs"]
 
@@ -63,13 +63,26 @@ class JobNames:
             sorted(orphans),
         )
 
+    def ill(self, states: Collection[str], late_after: int) -> Iterator[str]:
+        """Yield what is stuck, fails or is late, each if it is among `states`, in the order of attention."""
+        orphans = self.orphans()
+        parts: list[Iterable[str]] = []
+        if "stuck" in states:
+            parts.append(self.stuck())
+        if "failing" in states:
+            parts.append(iter_marked(self._store, Mark.FAILING))
+        if "late" in states:
+            parts.append(name for name in self.late(late_after) if name not in orphans)
+            parts.append(name for name in (self.late(late_after) if orphans else ()) if name in orphans)
+        return _once(*parts)
+
     def stuck(self) -> list[str]:
         """Return the jobs of which a run goes on although it was asked to stop."""
         return sorted(job.name for job in self.held() if is_stuck(job, self._sessions, self._now))
 
     def late(self, after: int) -> Iterator[str]:
         """Yield the jobs that are due for longer than `after` microseconds; what a pause keeps back is not late."""
-        late = iter_late(self._store, self._now - after)
+        late = self._due(self._now - after)
         if not self._pauses:
             return late
         kept_back = {
@@ -94,10 +107,10 @@ class JobNames:
         """Return the jobs that are set aside, because their documents fail on their own."""
         return frozenset(one.name for one in self._store.blocked() if one.kind is Kind.JOB)
 
-    def _due(self) -> Iterator[str]:
+    def _due(self, until: int = _FOREVER) -> Iterator[str]:
         after, size = None, _EARLY
         while True:
-            page = self._store.due_times(size, after=after, until=_FOREVER)
+            page = self._store.due_times(size, after=after, until=until)
             yield from (name for _, name in page)
             if len(page) < size:
                 return

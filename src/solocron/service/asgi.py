@@ -60,7 +60,7 @@ class AsgiService:
         self._waiting = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._streams = Streams(service.watcher, times=live)
-        self._watch = WatchLoop(service.watcher, self._streams, self._in_pool)
+        self._watch = WatchLoop(service.watcher, self._streams, self._in_pool, pace=service.pace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:

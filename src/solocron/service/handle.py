@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from solocron.errors import ConfigurationError, SolocronError
 from solocron.service.api.events import subscription
 from solocron.service.board.counting import FirstCount
 from solocron.service.board.glance import Board
+from solocron.service.board.pace import TellingPace
 from solocron.service.board.watcher import Watcher
 from solocron.service.bodies import LARGEST_BODY, read_body, read_form
 from solocron.service.call import Answer, ApiCall, EventText, File, Redirect, ShownPage, Text, Values
@@ -64,6 +66,8 @@ _CHANGES_ANYWHERE = re.compile(rb'"lease_left_s":[^,}]*')
 _CHANGES_ALWAYS = ("as_of", "asked", "check", "checked_at", "checked_from", "now", "since", "until")
 """What differs between two equal answers, at any depth or as a key of the answer itself: not part of the tag."""
 _HTML = "text/html; charset=utf-8"
+_NOW = "Solocron-Now"
+"""The header that sets the clock of an open page."""
 
 
 class Service:
@@ -107,6 +111,8 @@ class Service:
         self._reads = Reads(self._clients.reading)
         self.watcher = Watcher(self._clients.reading, clock=self._clock.boot)
         """What all who look at this service share; an adapter lets it look."""
+        self.pace = TellingPace(clock=self._clock.boot)
+        """How often those are told who have pages open."""
         self._read_only = read_only
         count = FirstCount(
             self._clients.reading,
@@ -229,7 +235,7 @@ class Service:
 
     def answer(self, admission: Admission, body: bytes) -> Response:
         """Carry out a request that was admitted."""
-        head = admission.head
+        head, begun = admission.head, time.thread_time()
         try:
             response = sealed(head, self._respond(admission, body))
             if admission.route.writes:
@@ -243,6 +249,9 @@ class Service:
             return self.refused(head, problem_of(error))
         except Exception:  # noqa: BLE001 - logged with its trace; the caller gets a constant text
             return self.failed(head)
+        finally:
+            if _is_of_open_page(head):
+                self.pace.spent(time.thread_time() - begun)
 
     def failed(self, head: RequestHead) -> Response:
         """Return the response for the exception being handled, a bug of ours.
@@ -301,9 +310,9 @@ class Service:
             live=self._live,
             is_form=route.form,
         )
-        if route.shared and head.header("solocron-part") == "main":
+        if route.shared and _is_of_open_page(head):
             part = (head.base, head.path, head.query, call.operates, call.sees_values)
-            return self._parts.get(part, lambda: self._answered(route, call))
+            return _aged(*self._parts.get(part, lambda: self._answered(route, call)))
         return self._answered(route, call)
 
     def _answered(self, route: Route, call: ApiCall) -> Response:
@@ -312,6 +321,11 @@ class Service:
             return _response(route.handler(call), call.head)
         with moment(self._board.known() if route.page else {}):
             return _response(route.handler(call), call.head)
+
+
+def _is_of_open_page(head: RequestHead) -> bool:
+    """Return whether a page that is open asks for its main part, because it was told of a change."""
+    return head.header("solocron-part") == "main"
 
 
 def _is_browsing(head: RequestHead) -> bool:
@@ -357,13 +371,22 @@ def _written(plain: Any) -> tuple[bytes, bytes]:
 
 
 def _shown(screen: ShownPage, head: RequestHead) -> Response:
-    part = head.header("solocron-part") == "main"
+    part = _is_of_open_page(head)
     html = (render_part if part else render_page)(screen.page, screen.frame).encode("utf-8", "backslashreplace")
     tag = None
     if screen.status == 200 and screen.seen is not None:
         tag = tag_of(f"{part} {screen.frame.role} {screen.seen}".encode("utf-8", "backslashreplace"))
-    now = ("Solocron-Now", screen.frame.reading.now.isoformat())
+    now = (_NOW, screen.frame.reading.now.isoformat())
     return Response(status=screen.status, body=html, kind=_HTML, headers=(now,), tag=tag)
+
+
+def _aged(response: Response, age: float) -> Response:
+    """Return a response that was made a while ago with the present time: the page goes on from it."""
+    made = response.header(_NOW)
+    if made is None:
+        return response
+    now = (_NOW, (datetime.fromisoformat(made) + timedelta(seconds=age)).isoformat())
+    return replace(response, headers=(now, *(one for one in response.headers if one[0] != _NOW)))
 
 
 def _dumped(value: Any) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any, cast
 from solocron.client import Client
 from solocron.stores.contract import Store
 
-__all__ = ["MomentStore", "apart", "lasting", "moment", "of_one_moment"]
+__all__ = ["MomentStore", "adopt", "apart", "lasting", "moment", "of_one_moment"]
 
 _KEPT: ContextVar[dict[Hashable, Any] | None] = ContextVar("solocron-moment", default=None)
 _READS = frozenset(
@@ -43,6 +43,14 @@ def moment(known: Mapping[Hashable, Any] = MappingProxyType({})) -> Iterator[Map
 def lasting(kept: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Return what of a moment may be shown a moment later: documents and names, not the time and what was counted."""
     return {key: value for key, value in kept.items() if isinstance(key, tuple) and key[1] in _LASTING}
+
+
+def adopt(read: Mapping[Hashable, Any]) -> None:
+    """Let the moment of this thread know what lasts of another one that has just ended inside it."""
+    kept = _KEPT.get()
+    if kept is not None:
+        for key, value in lasting(read).items():
+            kept.setdefault(key, value)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ from solocron.views import (
     WhyView,
 )
 
-__all__ = ["NODES", "Deeds", "LostPage", "Reads", "StatusAnswer"]
+__all__ = ["MOST_NOT_WELL", "NODES", "Deeds", "LostPage", "Reads", "StatusAnswer"]
 
 _ROWS = 200
 _NAMES = 100
@@ -56,6 +56,8 @@ _ACTS_LOOKED_AT = 2_000
 _DOCUMENTS = 1_000
 """Jobs that one request looks at for a filter that no index answers."""
 _TRIP_KEPT = 10.0
+MOST_NOT_WELL = 1_000
+"""Jobs that are not well are counted so far. In a fleet that is behind, every job may be late."""
 NODES = "solocron"
 """The author of a pause that no caller asked for."""
 _LOST = frozenset([Status.LOST])
@@ -138,8 +140,8 @@ class Reads:
         return self._client.job_page(wanted, limit=limit, after=after, order=order, scan=_DOCUMENTS)
 
     def count_not_well(self, late_after: int) -> int:
-        """Return how many jobs are stuck, failing, late or orphaned."""
-        return self._client.count_not_well(late_after)
+        """Return how many jobs are stuck, failing, late or orphaned; one more than `MOST_NOT_WELL` means more."""
+        return self._client.count_not_well(late_after, most=MOST_NOT_WELL + 1)
 
     def first_created(self) -> datetime | None:
         """Return when the oldest job was made; None if there is none."""

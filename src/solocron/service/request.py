@@ -9,12 +9,13 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-__all__ = ["PROBLEM", "RequestHead", "Response", "make_request_id", "sealed"]
+__all__ = ["PROBLEM", "RequestHead", "Response", "make_request_id", "packed", "sealed"]
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 
 _COMPRESSED_FROM = 1024
+_LEVEL = 5
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types solocron"
@@ -100,6 +101,8 @@ class Response:
     """Weak entity tag, without its quotes."""
     endless: bool = False
     """True if the body is sent bit by bit by the adapter: it has no length."""
+    packed: bytes | None = None
+    """The compressed body, if it is known already: that of a part that many callers get."""
 
     def header(self, name: str) -> str | None:
         """Return the first header of a name, whatever its case."""
@@ -121,13 +124,20 @@ def sealed(head: RequestHead, response: Response) -> Response:
     if body or response.endless:
         extra.append(("Content-Type", response.kind))
         if len(body) >= _COMPRESSED_FROM and _takes_gzip(head.header("accept-encoding")):
-            body = gzip.compress(body, 5, mtime=0)
+            body = response.packed or _compressed(body)
             extra.append(("Content-Encoding", "gzip"))
     if status not in (204, 304) and not response.endless:
         extra.append(("Content-Length", str(len(body))))
     if head.method == "HEAD":
         body = b""
     return replace(response, status=status, body=body, headers=(*response.headers, *extra))
+
+
+def packed(response: Response) -> Response:
+    """Return a response whose body is compressed once, for all callers that will get it."""
+    if len(response.body) < _COMPRESSED_FROM:
+        return response
+    return replace(response, packed=_compressed(response.body))
 
 
 def tag_of(body: bytes) -> str:
@@ -138,6 +148,10 @@ def tag_of(body: bytes) -> str:
 def make_request_id() -> str:
     """Return an id that a person can read out: `req-` and eight letters or digits."""
     return f"req-{base64.b32encode(secrets.token_bytes(5)).decode()}"
+
+
+def _compressed(body: bytes) -> bytes:
+    return gzip.compress(body, _LEVEL, mtime=0)
 
 
 def _knows(given: str | None, tag: str) -> bool:

@@ -12,12 +12,18 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from solocron.service.request import Response
+from solocron.service.request import Response, packed
 
 __all__ = ["SharedParts"]
 
 _FRESH = 1.0
 """Seconds for which a part is given away, if nothing changes."""
+_SHARE = 10
+_STALE = 5.0
+"""A part is given away for so many times as long as it took, and for so many seconds at most.
+
+On a busy machine it may take a second. The readers who wait for it meanwhile shall get it, and not make it once more.
+"""
 _KEPT = 200
 
 
@@ -27,6 +33,7 @@ class _Part:
     response: Response | None = None
     position: Hashable = None
     made_at: float = 0.0
+    until: float = 0.0
 
 
 class SharedParts:
@@ -43,8 +50,11 @@ class SharedParts:
         with self._lock:
             self._parts.clear()
 
-    def get(self, key: Hashable, make: Callable[[], Response]) -> Response:
-        """Return the part of a key; one that is not there, or is not fresh, is made. Only good ones are kept."""
+    def get(self, key: Hashable, make: Callable[[], Response]) -> tuple[Response, float]:
+        """Return the part of a key and its age in seconds; one that is not there, or is not fresh, is made.
+
+        Only good ones are kept.
+        """
         with self._lock:
             part = self._parts.setdefault(key, _Part())
             self._parts.move_to_end(key)
@@ -52,9 +62,11 @@ class SharedParts:
                 self._parts.popitem(last=False)
         with part.lock:
             position, now = self._position(), self._clock()  # before it is made: a change meanwhile makes it old
-            if part.response is None or part.position != position or now - part.made_at >= _FRESH:
+            if part.response is None or part.position != position or now >= part.until:
                 made = make()
                 if made.status != 200:
-                    return made
-                part.response, part.position, part.made_at = made, position, now
-            return part.response
+                    return made, 0.0
+                part.response, part.position, part.made_at = packed(made), position, now
+                ended = self._clock()
+                part.until = ended + min(_STALE, max(_FRESH, _SHARE * (ended - now)))
+            return part.response, self._clock() - part.made_at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from solocron.service.board.pace import TellingPace
 from solocron.service.board.watcher import QUIET, Watcher
 from solocron.service.live import Streams
 
@@ -15,10 +16,17 @@ class WatchLoop:
     """A task on the event loop; each pass runs on a thread."""
 
     def __init__(
-        self, watcher: Watcher, streams: Streams, in_thread: Callable[[Callable[[], float]], Awaitable[float]]
+        self,
+        watcher: Watcher,
+        streams: Streams,
+        in_thread: Callable[[Callable[[], float]], Awaitable[float]],
+        *,
+        pace: TellingPace,
     ) -> None:
         self._watcher = watcher
         self._streams = streams
+        self._pace = pace
+        self._told = watcher.changes.last
         self._in_thread = in_thread
         self._until = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -45,10 +53,18 @@ class WatchLoop:
         time = asyncio.get_running_loop().time
         while not self._streams.stopping and (self._streams.count or time() < self._until):
             pause = await self._in_thread(self._watcher.look)
-            self._streams.wake()
+            self._tell()
             try:
                 async with asyncio.timeout(pause):
                     await self._now.wait()
             except TimeoutError:
                 continue
             self._now.clear()
+
+    def _tell(self) -> None:
+        """Wake the streams, unless all that is new may wait."""
+        changes, last = self._watcher.changes.since(self._told)
+        if changes and not self._pace.may_tell(urgent=any(one.urgent for one in changes)):
+            return
+        self._told = last
+        self._streams.wake()

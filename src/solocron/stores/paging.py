@@ -24,7 +24,6 @@ __all__ = [
     "iter_job_pages",
     "iter_jobs",
     "iter_jobs_below",
-    "iter_late",
     "iter_marked",
     "iter_names",
     "live_sessions",
@@ -80,17 +79,6 @@ def iter_marked(store: Store, mark: Mark, *, size: int = PAGE, after: str = "") 
     while True:
         page = store.marked(mark, after=after, limit=size)
         yield from page
-        if len(page) < size:
-            return
-        after = page[-1]
-
-
-def iter_late(store: Store, before: int, *, size: int = PAGE) -> Iterator[str]:
-    """Yield the names of the jobs that were due before an instant, the latest ones last."""
-    after: tuple[int, str] | None = None
-    while True:
-        page = store.due_times(size, after=after, until=before)
-        yield from (name for _, name in page)
         if len(page) < size:
             return
         after = page[-1]

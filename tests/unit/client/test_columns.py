@@ -96,3 +96,17 @@ def test_a_closed_column_is_counted_once(hours: int, by_node: bool) -> None:
     looked.clear()
     total(columns, NOW - hours * HOUR + 30 * SECOND, NOW + 30 * SECOND, NOW + 30 * SECOND, by_node=by_node)
     assert sum(looked) <= 240 * SECOND, "a span that moves on has most of its columns in common"
+
+
+@pytest.mark.parametrize("by_node", [False, True])
+@pytest.mark.parametrize("seconds", [60, 90, 600, 3_600])
+def test_the_open_columns_are_counted_in_one_statement(seconds: int, by_node: bool) -> None:
+    """A young fleet is drawn by the second: each of its columns is open."""
+    store = filled(f"open-{seconds}-{by_node}")
+    columns, asked = Columns(store), list[str]()
+    density, tally = store.density, store.tally_by_time
+    total(columns, NOW - seconds * SECOND, NOW, NOW, by_node=by_node)  # what is closed is known from now on
+    store.density = lambda *given: (asked.append("density"), density(*given))[1]  # type: ignore[method-assign,func-returns-value]
+    store.tally_by_time = lambda *given: (asked.append("tally"), tally(*given))[1]  # type: ignore[method-assign,func-returns-value]
+    total(columns, NOW - seconds * SECOND, NOW, NOW, by_node=by_node)
+    assert len(asked) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,45 @@ def test_what_a_pause_of_many_keeps_back_is_not_late(store: Store) -> None:
     client = Client(store)
     client.pause_all(match="late")
     assert walked(client, "attention", WantedJobs(late_after=5 * SECOND))[:2] == ["failing", "lost"]
+
+
+def test_of_very_many_late_jobs_no_more_are_looked_at_than_are_wanted(store: Store) -> None:
+    """In a fleet that is behind every job may be late: to page through all of them costs more than to show a page."""
+    now = store.clock()
+    put(store, *(job(f"z{number:04}", definition=HANDLED, due_at=now - 30 * SECOND) for number in range(2_500)))
+    client, asked, due_times = Client(store), list[int](), store.due_times
+
+    def counted(limit: int = 100, **more: Any) -> tuple[tuple[int, str], ...]:
+        found = due_times(limit, **more)
+        asked.append(len(found))
+        return found
+
+    store.due_times = counted  # type: ignore[method-assign]
+    assert client.count_not_well(5 * SECOND, most=101) == 101
+    assert sum(asked) == 200
+    asked.clear()
+    client.job_page(WantedJobs(late_after=5 * SECOND), limit=12, order="attention")
+    assert sum(asked) == 200
+    asked.clear()
+    ill = WantedJobs(states=frozenset(["stuck", "failing", "late"]), late_after=5 * SECOND)
+    page = client.job_page(ill, limit=12, order="attention")
+    assert [one.name for one in page.jobs][:2] == ["failing", "z0000"]
+    assert sum(asked) == 200
+    assert client.count_not_well(5 * SECOND) == 2_503
+
+
+def test_what_is_ill_comes_in_pages_each_once(store: Store) -> None:
+    now = store.clock()
+    put(store, *(job(f"z{number}", definition=HANDLED, due_at=now - 30 * SECOND) for number in range(5)))
+    put(store, job("gone", definition=Definition(handler="gone", schedule=None), due_at=now - 40 * SECOND))
+    client = Client(store)
+    ill = WantedJobs(states=frozenset(["stuck", "failing", "late"]), late_after=5 * SECOND)
+    every = [one.name for one in client.job_page(ill, order="attention").jobs]
+    assert every == ["failing", "z0", "z1", "z2", "z3", "z4", "late", "gone"]
+    for limit in (1, 3):
+        assert walked(client, "attention", ill, limit) == every
+    assert walked(client, "attention", replace(ill, states=frozenset(["failing"]))) == ["failing"]
+    assert walked(client, "attention", replace(ill, words=("z",)), 2) == every[1:6]
 
 
 def test_a_census_is_read_ahead_a_page_at_a_time(store: Store) -> None:

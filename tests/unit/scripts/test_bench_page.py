@@ -36,7 +36,7 @@ def test_every_scenario_that_was_measured_is_shown(written: Path, tmp_path: Path
     measured(tmp_path, "nodes", ok=True)
     measured(tmp_path, "burst", ok=False)
     (tmp_path / "nodes.svg").write_text("<svg/>")
-    page.write_page(tmp_path, ("burst", "nodes", "idle"))
+    page.write_pages(tmp_path, ("burst", "nodes", "idle"), ["nodes"])
     text = written.read_text()
     assert text.startswith(f"before\n{page.BEGIN}\n")
     assert text.endswith(f"{page.END}\nafter\n")
@@ -58,12 +58,12 @@ def test_what_was_not_measured_again_stays_as_it_was(written: Path, tmp_path: Pa
     names = ("burst", "nodes", "swap")
     measured(first, "burst", ok=True)
     measured(first, "nodes", ok=False)
-    page.write_page(first, names)
+    page.write_pages(first, names, names)
     before = written.read_text()
-    page.write_page(second, names)
+    page.write_pages(second, names, names)
     assert written.read_text() == before
     measured(second, "swap", ok=True)
-    page.write_page(second, names)
+    page.write_pages(second, names, names)
     text = written.read_text()
     assert [line for line in text.splitlines() if line.startswith("### ")] == [
         *("### Targets", "### burst", "### nodes", "### swap"),
@@ -72,7 +72,7 @@ def test_what_was_not_measured_again_stays_as_it_was(written: Path, tmp_path: Pa
     assert "| **no** | `nodes`" in text
     assert text.count("2 cores of a processor") == 1
     measured(second, "nodes", ok=True)
-    page.write_page(second, names)
+    page.write_pages(second, names, names)
     text = written.read_text()
     assert "**no**" not in text
     assert [text.count(f"What {name} does.") for name in names] == [1, 1, 1]
@@ -83,10 +83,10 @@ def test_figures_of_another_machine_say_so(written: Path, tmp_path: Path, monkey
     first.mkdir()
     second.mkdir()
     measured(first, "burst", ok=True)
-    page.write_page(first, ("burst", "swap"))
+    page.write_pages(first, ("burst", "swap"), ("burst", "swap"))
     monkeypatch.setitem(MACHINE, "cpu", "another")
     measured(second, "swap", ok=True)
-    page.write_page(second, ("burst", "swap"))
+    page.write_pages(second, ("burst", "swap"), ("burst", "swap"))
     text = written.read_text()
     assert text.index("2 cores of a processor") < text.index("### burst") < text.index("On 2 cores of another")
 
@@ -101,10 +101,30 @@ def test_the_page_of_the_docs_is_read_back_as_it_is_written() -> None:
 def test_a_page_without_a_place_for_figures_is_left_alone(written: Path, tmp_path: Path) -> None:
     written.write_text("nothing here\n")
     with pytest.raises(SystemExit, match="no place"):
-        page.write_page(tmp_path, ("burst",))
+        page.write_pages(tmp_path, ("burst",), ["burst"])
     assert written.read_text() == "nothing here\n"
 
 
-def test_the_page_of_the_docs_has_its_place() -> None:
-    text = page.PAGE.read_text(encoding="utf-8")
+def test_a_scenario_with_a_page_of_its_own_is_written_there_and_nowhere_else(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one scenario, measured alone in an empty folder, would take the figures of all others from their page."""
+    own = tmp_path / "dashboard.md"
+    own.write_text(f"{page.BEGIN}\n{page.END}\n")
+    monkeypatch.setattr(page, "PAGES", {"service": own})
+    measured(tmp_path, "service", ok=True)
+    before = written.read_text()
+    page.write_pages(tmp_path, ("burst", "service"), ["service"])
+    assert written.read_text() == before
+    assert "### service" in own.read_text()
+    kept = own.read_text()
+    measured(tmp_path, "burst", ok=True)
+    page.write_pages(tmp_path, ("burst", "service"), ["burst"])
+    assert "### service" not in written.read_text()
+    assert own.read_text() == kept
+
+
+@pytest.mark.parametrize("of_docs", [page.PAGE, *page.PAGES.values()], ids=lambda path: path.name)
+def test_each_page_of_the_docs_has_its_place(of_docs: Path) -> None:
+    text = of_docs.read_text(encoding="utf-8")
     assert text.index(page.BEGIN) < text.index(page.END)

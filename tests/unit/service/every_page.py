@@ -82,6 +82,7 @@ def overview(**changes) -> OverviewPage:
         "nodes": world.nodes(),
         "runs": world.runs(),
         "running": [run for run in world.runs() if run.status == "running"],
+        "running_now": sum(run.status == "running" for run in world.runs()),
         "to_come": world.to_come(),
         "looks": looks(),
         "reading": UTC_READING,
@@ -163,12 +164,12 @@ def runs() -> RunsPage:
     )
 
 
-def jobs(asked: JobsAsked = JobsAsked()) -> JobsPage:  # noqa: B008 -- frozen
+def jobs(asked: JobsAsked = JobsAsked(), *, not_well: int = 2) -> JobsPage:  # noqa: B008 -- frozen
     strip = world.fates()[-50:-20]
     listed = () if asked.q else world.jobs()
     strips = {job.name: strip for job in listed if job.last_status}
-    common = {"reading": UTC_READING, "links": LINKS}
-    return jobs_page(listed, strips=strips, asked=asked, total=52, not_well=2, operates=True, **common)
+    common = {"reading": UTC_READING, "links": LINKS, "counted_to": 1_000}
+    return jobs_page(listed, strips=strips, asked=asked, total=52, not_well=not_well, operates=True, **common)
 
 
 def nodes() -> NodesPage:

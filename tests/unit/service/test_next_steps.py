@@ -57,7 +57,14 @@ def test_keys_on_a_row_open_the_acts_on_its_job_and_a_reader_has_none():
     assert len(rows) == len(world.jobs())
     assert "or that of the row" in source("jobs"), "the list of keys tells it"
     with_none = made.jobs_page(
-        world.jobs(), strips={}, asked=made.JobsAsked(), total=8, not_well=0, reading=UTC_READING, links=LINKS
+        world.jobs(),
+        strips={},
+        asked=made.JobsAsked(),
+        total=8,
+        not_well=0,
+        counted_to=9,
+        reading=UTC_READING,
+        links=LINKS,
     )
     assert "data-t=" not in render(with_none, made.frame(role="read"))
 

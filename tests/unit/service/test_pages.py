@@ -474,3 +474,19 @@ def test_the_picture_of_a_node_that_is_gone_shows_its_last_hour():
 def test_why_tells_instants_on_the_clocks_of_the_page():
     told = replace(world.why(), verdict="j ran its slot 2026-11-16T02:15:00Z in 1 attempt.")
     assert why_page(told, at="", reading=UTC_READING, links=LINKS).verdict == "j ran its slot 02:15:00 in 1 attempt."
+
+
+def test_of_very_many_running_attempts_the_overview_lists_the_first_and_counts_all():
+    page = made.overview(running_now=1_240)
+    html = render_part(page, made.frame())
+    assert '<span class="count">1,240</span>' in html
+    assert f"{1_240 - len(page.running.rows):,} more run</a>" in html
+    assert "more run</a>" not in render_part(made.overview(), made.frame())
+
+
+@pytest.mark.parametrize(
+    ("not_well", "words"),
+    [(0, "all well"), (2, "2 not well"), (1_000, "1,000 not well"), (1_001, "more than 1,000 not well")],
+)
+def test_jobs_that_are_not_well_are_counted_up_to_a_bound(not_well, words):
+    assert made.jobs(not_well=not_well).lead == f"52 jobs, {words}"

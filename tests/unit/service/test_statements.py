@@ -125,6 +125,17 @@ def test_limits_calendars_and_backfills_cost_what_they_show(filled: tuple[World,
         assert store.statements["all_jobs"] == before, path
 
 
+def test_the_page_that_renews_the_glance_reads_nothing_of_it_once_more(filled: tuple[World, SQLiteStore]) -> None:
+    world, store = filled
+    for path in ("/", "/jobs"):
+        world.ask(path, role=Role.OPERATE)
+        world.service.watcher.changes.add(("runs",))
+        before = store.statements.copy()
+        assert world.ask(path, role=Role.OPERATE).status == 200
+        counted = store.statements - before
+        assert (counted["held_by_any_jobs"], counted["named_documents"]) <= (1, 1), (path, counted)
+
+
 OF_A_PAGE = 6
 GLANCE = 16
 """Statements of the glance, which all pages of a moment share: at most twice a second, however many readers."""

@@ -43,6 +43,8 @@ class BoardChange:
     runs: tuple[SeenRun, ...] = ()
     everything: bool = False
     """True if it may concern any topic: too much has happened to tell it apart."""
+    urgent: bool = True
+    """False if all went as it should: runs that began for the first time or succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ class Changes:
         with self._lock:
             return Position(self._token, self._number)
 
-    def add(self, topics: Collection[str], runs: Sequence[SeenRun] = (), *, everything: bool = False) -> None:
+    def add(
+        self, topics: Collection[str], runs: Sequence[SeenRun] = (), *, everything: bool = False, urgent: bool = True
+    ) -> None:
         """Add a change; one that names too many jobs concerns everything."""
         if sum(topic.startswith("job:") for topic in topics) > MOST_JOBS:
             topics, everything = [topic for topic in topics if not topic.startswith("job:")], True
@@ -87,7 +91,9 @@ class Changes:
         with self._lock:
             self._number += 1
             self._changes.append(
-                BoardChange(number=self._number, topics=frozenset(topics), runs=shown, everything=everything)
+                BoardChange(
+                    number=self._number, topics=frozenset(topics), runs=shown, everything=everything, urgent=urgent
+                )
             )
 
     def restart(self) -> None:

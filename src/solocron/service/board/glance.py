@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from solocron.client.job_listing import WantedJobs
 from solocron.clock import SECOND
 from solocron.service.board.counting import FirstCount, StillCounting
-from solocron.service.moments import lasting, moment
+from solocron.service.moments import adopt, lasting, moment
 from solocron.service.pages.fates import fates_of_runs
 from solocron.service.pages.slots import SlotFate
 from solocron.service.reads import Reads, StatusAnswer
@@ -44,7 +44,7 @@ class Glance:
 
     status: StatusAnswer
     not_well: int
-    """How many jobs are stuck, failing, late or orphaned."""
+    """How many jobs are stuck, failing, late or orphaned; one more than `MOST_NOT_WELL` means more."""
     worst: tuple[JobView, ...]
     """The first of them by attention, but for the orphaned ones of a pool without a node: the pool is told."""
     began_at: datetime | None
@@ -84,6 +84,7 @@ class Board:
                 with moment() as read:
                     self._glance, self._known = self._look(), known
                 self._read, self._kept = lasting(read), {}
+                adopt(read)  # the page that asked reads none of it once more
                 took = self._clock() - begun
                 self._until = begun + took + max(_FRESH, _SHARE * took)
             return self._glance

@@ -22,7 +22,7 @@ from solocron.model.change import Kind
 from solocron.model.documents import audit
 from solocron.model.documents.alarm import is_open
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Record, job_of
+from solocron.model.documents.run import Record, Status, job_of
 from solocron.model.documents.session import is_live
 from solocron.service.board.accounting import HOURS, AccountingBoard
 from solocron.service.board.changes import Changes, SeenRun
@@ -51,8 +51,7 @@ _OVERLAP = 5 * SECOND
 _REMEMBERED = 5_000
 _ROUND = 6
 """Passes after which every part was read: the acts, the numbers of jobs and the nodes in two of them."""
-
-
+_WELL = frozenset([Status.SUCCEEDED, Status.HANDED_OVER])
 _Kept = tuple[int | None, bool]
 """How a job is kept back: since when it is paused, if it is, and whether it is enabled."""
 _FREE: _Kept = (None, True)
@@ -166,6 +165,7 @@ class Watcher:
             asked = self._clock()
             self._time = (self._store.clock(), asked)
         topics, runs, more = self._runs()
+        of_runs, usual = (set(topics), more), all(map(_is_usual, runs))
         if self._hastened or turn % 3 == 0:
             self._hastened = False
             topics |= self._acts()
@@ -183,7 +183,8 @@ class Watcher:
         self._client().read_ahead()
         self._passes += 1
         if told and (topics or more):
-            self.changes.add(topics, runs, everything=more)
+            urgent = not usual or (topics, more) != of_runs
+            self.changes.add(topics, runs, everything=more, urgent=urgent)
 
     def _runs(self) -> tuple[set[str], list[SeenRun], bool]:
         """Return what began and what ended. The holds are read before the log: what ends in between is in the log."""
@@ -307,6 +308,11 @@ def _differ(known: Hashable, shown: _Kept) -> bool:
 
 def _shown(job: JobView) -> _Kept:
     return None if job.paused is None else to_us(job.paused.at), job.enabled
+
+
+def _is_usual(run: SeenRun) -> bool:
+    """Return whether a run goes as it should: readers need not know of it at once."""
+    return run.status in _WELL or (run.status == "running" and run.attempt == 1)
 
 
 def _seen(record: Record) -> SeenRun:

@@ -24,6 +24,7 @@ from solocron.service.pages.lists import JobsAsked, jobs_page
 from solocron.service.pages.spans import SlotsSpan
 from solocron.service.pages.why import why_page
 from solocron.service.paging import make_cursor
+from solocron.service.reads import MOST_NOT_WELL
 from solocron.service.shown import shown_job, shown_run
 from solocron.stores.contract import Blocked
 from solocron.views import JobView, RunView, SlotView, WhyView
@@ -67,6 +68,7 @@ def jobs(call: ApiCall) -> ShownPage:
         asked=asked,
         total=numbers[0],
         not_well=numbers[1],
+        counted_to=MOST_NOT_WELL,
         reading=look.reading,
         links=look.links,
         operates=call.operates,

@@ -21,6 +21,8 @@ __all__ = ["overview", "unaccounted"]
 
 _ATTEMPTS = 600
 """Attempts that are drawn one by one, the newest; older ones of the span are counted in columns."""
+_ROWS = 30
+"""Running attempts that are listed; the page of runs has all of them."""
 
 
 def overview(call: ApiCall) -> ShownPage:
@@ -38,8 +40,10 @@ def overview(call: ApiCall) -> ShownPage:
     age = reading.now - (glance.began_at or reading.now)
     span, wall = call.given["span"] or span_of(age), call.given["tv"] is not None
     window = window_of(reading.now, SPANS[span])
-    page = call.reads.runs(WantedRuns(since=window.start), limit=_ATTEMPTS, before=None)
-    nodes = call.reads.nodes(ended=True, since=window.start)
+    # Readers by node and readers by job see the same attempts: they are read once for both.
+    wanted = WantedRuns(since=window.start)
+    page = call.board.kept(("runs", span), lambda: call.reads.runs(wanted, limit=_ATTEMPTS, before=None))
+    nodes = call.board.kept(("nodes", span), lambda: call.reads.nodes(ended=True, since=window.start))
     sums, worst = _sums(call, reading.now), tuple(map(shown_job, glance.worst))
     coming = call.board.kept(("to come", span), lambda: call.reads.to_come(window.end))
     to_come = [SlotToCome(job=one.job, slot=one.slot) for one in coming]
@@ -47,12 +51,14 @@ def overview(call: ApiCall) -> ShownPage:
     aside = call.reads.set_aside() if status.blocked else []
     dense: tuple[DenseView, ...] = ()
     if page.next is not None:
-        dense = call.reads.dense(window.start, min(one.finished_at or window.now for one in page.runs))
+        oldest = min(one.finished_at or window.now for one in page.runs)
+        dense = call.board.kept(("dense", span), lambda: call.reads.dense(window.start, oldest))
     made = overview_page(
         sums=sums,
         nodes=nodes,
         runs=page.runs,
-        running=tuple(map(shown_run, status.running)),
+        running=tuple(map(shown_run, status.running[:_ROWS])),
+        running_now=len(status.running) + status.more.get("running", 0),
         to_come=to_come,
         looks=looks_of(
             jobs=worst,

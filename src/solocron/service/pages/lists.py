@@ -14,7 +14,7 @@ from solocron.service.pages.nodes import NodesPage, nodes_table, unserved_words
 from solocron.service.pages.parts import FormField, choose
 from solocron.service.pages.runs import RunsPage, runs_table
 from solocron.service.pages.slots import SlotFate
-from solocron.service.pages.words import Reading, plural
+from solocron.service.pages.words import Reading, number, plural
 from solocron.views import JobView, NodeView, RunView
 
 __all__ = ["JOB_STATES", "JobsAsked", "RunsAsked", "jobs_page", "nodes_page", "runs_page"]
@@ -75,13 +75,20 @@ def jobs_page(
     asked: JobsAsked,
     total: int | None,
     not_well: int | None,
+    counted_to: int,
     reading: Reading,
     links: Links,
     operates: bool = False,
     older: str | None = None,
     newer: str | None = None,
 ) -> JobsPage:
-    """Make a page of jobs; `total` and `not_well` are of the namespace, not of the page; None while it is counted."""
+    """Make a page of jobs; `total` and `not_well` are of the namespace, not of the page; None while it is counted.
+
+    Jobs that are not well are counted to `counted_to`; a higher number means that there are more.
+    """
+    ill = "all well"
+    if not_well:
+        ill = f"{number(not_well)} not well" if not_well <= counted_to else f"more than {number(counted_to)} not well"
     fields = (
         FormField(name="q", label="Name", kind="search", value=asked.q),
         FormField(name="state", label="State", kind="select", value=asked.state, choices=_any(JOB_STATES)),
@@ -92,9 +99,7 @@ def jobs_page(
         ),
     )
     return JobsPage(
-        lead="how many are well is being counted"
-        if total is None
-        else f"{plural(total, 'job')}, " + (f"{not_well} not well" if not_well else "all well"),
+        lead="how many are well is being counted" if total is None else f"{plural(total, 'job')}, {ill}",
         filters=fields,
         filtered=asked.filters,
         table=jobs_table(jobs, strips, reading=reading, links=links, empty=_nothing(asked), picks=operates),

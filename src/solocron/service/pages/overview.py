@@ -128,6 +128,8 @@ class OverviewPage:
     calm: str
     """What stands there when nothing needs a look."""
     running: TablePart
+    running_now: int
+    """How many attempts run; the table has the first of them."""
     places: str
     soon: tuple[tuple[str, str, str, str], ...]
     """When, its ISO instant, job, address."""
@@ -339,6 +341,7 @@ def overview_page(
     nodes: Sequence[NodeView],
     runs: Sequence[RunView],
     running: Sequence[RunView],
+    running_now: int,
     to_come: Sequence[SlotToCome],
     looks: tuple[ListEntry, ...],
     reading: Reading,
@@ -349,7 +352,8 @@ def overview_page(
     wall: bool = False,
     dense: Sequence[DenseView] = (),
 ) -> OverviewPage:
-    """Make the overview; `runs` are the attempts of the span, `running` those that the holds name.
+    """Make the overview; `runs` are the attempts of the span, `running` the first of the
+    `running_now` that the holds name.
 
     If the span has more attempts than these, the newest ones, `dense` counts the others.
     """
@@ -392,6 +396,7 @@ def overview_page(
         looks=looks,
         calm=f"Nothing. The last alarm was cleared {reading.until(cleared_at)}." if cleared_at else "Nothing.",
         running=running_of(running, reading, links),
+        running_now=running_now,
         places=places_of(nodes),
         soon=next_of(to_come, reading, links),
         soon_lead=f"first of {plural(len(ahead), 'slot')} within {span(window.end - reading.now)}" if ahead else "",

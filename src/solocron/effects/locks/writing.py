@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from solocron.errors import InvalidError, LeaseLost, LockLost, StoreError, StoreUnavailable
@@ -105,10 +106,9 @@ def write(
         if verdict is Verdict.APPLIED:
             known = ward.wrote(kind, name, applied.results[0].doc, gates[-1] if gates else None)
         else:
-            # The first gate: a later one may be of an epoch in which the document has been put back. A declined change
-            # is not written, so no commit has tested it.
+            # A declined change is not written, so no commit has tested the gate.
             declined = verdict is Verdict.DECLINED and session is not None and check is not None and bool(gates)
-            known = not declined or stands_open(store, gates[0], session or "")
+            known = not declined or stands_open(store, _as_known_now(gates[0], ward), session or "")
         if known:
             break
         vain += 1
@@ -126,6 +126,16 @@ def write(
     if result.verdict is Verdict.CONTENDED:
         raise _not_done(kind, name, "others keep changing it")
     return result, applied.now
+
+
+def _as_known_now(first: Gate, ward: Ward) -> Gate:
+    """Return the gate of the first try with the renewals that were acknowledged since.
+
+    Only the first: a later gate may be of an epoch in which the document has been put back. But the session may have
+    been renewed during the tries, and the store may have gone back by no more than that renewal.
+    """
+    now = ward.gate()
+    return replace(first, beats=max(first.beats, now.beats)) if now.words == first.words else first
 
 
 def _not_done(kind: Kind, name: str, trouble: str) -> StoreUnavailable:

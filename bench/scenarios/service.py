@@ -21,6 +21,7 @@ from solocron.service.request import RequestHead, make_request_id
 from solocron.service.roles import Role
 from solocron.service.tokens import FixedTokens, TokenEntry, hash_of, new_token
 from solocron.stores.contract import Store
+from solocron.testing.conformance.kit import counts_of
 
 __all__ = ["run"]
 
@@ -208,8 +209,8 @@ def _open_pages(bench: Bench, report: Report) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """A stretch of a fleet's work: runs per second, and what the open pages took in each second."""
+class _Work:
+    """Some seconds of a fleet's work: runs per second, and what the open pages took in each second."""
 
     rate: float
     shares: dict[str, float]
@@ -217,20 +218,20 @@ class _Stretch:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    watched: _Stretch
-    alone: _Stretch
+    watched: _Work
+    alone: _Work
 
 
 def _pairs(bench: Bench, store: str) -> list[_Pair]:
     found = []
     for turn in range(1 if bench.quick else max(bench.repeat, 3)):
         order = (True, False) if turn % 2 else (False, True)
-        made = {watched: _stretch(bench, bench.servers.fresh(store), watched=watched) for watched in order}
+        made = {watched: _work(bench, bench.servers.fresh(store), watched=watched) for watched in order}
         found.append(_Pair(made[True], made[False]))
     return found
 
 
-def _stretch(bench: Bench, url: str, *, watched: bool) -> _Stretch:
+def _work(bench: Bench, url: str, *, watched: bool) -> _Work:
     """Let two nodes work on more than they can do, and count what they finish.
 
     More jobs are due in each second than two cores can run, so that every second of a core which the pages take is
@@ -254,10 +255,10 @@ def _stretch(bench: Bench, url: str, *, watched: bool) -> _Stretch:
             if viewers is not None:  # killed, it would leave its service behind
                 viewers.end()
         ran = sum(len(node.end()["stamps"]) for node in nodes)
-        recorded = store.tally(0).get("succeeded", 0)
+        recorded = counts_of(store).get("succeeded", 0)
         if recorded != ran:
             raise RuntimeError(f"{ran} bodies ran, but {recorded} runs are recorded as succeeded")
-        return _Stretch((last - first) / took, {} if before is None or after is None else _shares(before, after))
+        return _Work((last - first) / took, {} if before is None or after is None else _shares(before, after))
 
 
 def _shares(before: dict[str, Any], after: dict[str, Any]) -> dict[str, float]:

@@ -76,6 +76,15 @@ class StatusAnswer(StatusView):
 
 
 @dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """The store of a namespace, as the frame of every page names it."""
+
+    store: str
+    tier: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
 class LostPage:
     """Attempts that were lost, each with its place in the log."""
 
@@ -125,6 +134,11 @@ class Reads:
                 value = value[:most]
             found[field.name] = value
         return StatusAnswer(**found, more=more, check={"round_trip_ms": self._round_trip()})
+
+    def whereabouts(self) -> Whereabouts:
+        """Return what a page can say of its store before anything is counted."""
+        store = self._store
+        return Whereabouts(store=store.url, tier=str(store.capabilities.tier), namespace=store.namespace)
 
     def _round_trip(self) -> float:
         """Return the milliseconds of one question to the store, asked every ten seconds however many want to know."""

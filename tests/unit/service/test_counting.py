@@ -49,6 +49,7 @@ def test_the_first_page_says_what_is_being_counted_and_other_pages_are_there(
     shown = browser.text("/")
     assert "The last 24 hours are being counted" in shown
     assert "0 of 24 hours" in shown
+    assert "tier A" in shown, "the frame is not made again when the page goes on by itself"
     assert "being counted" in browser.text("/accounting")
     for address, words in {
         "/jobs": "invoices",

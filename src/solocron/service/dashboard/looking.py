@@ -20,6 +20,7 @@ from solocron.service.pages.parts import Choice, Choices
 from solocron.service.pages.render import DashboardPage
 from solocron.service.pages.words import Reading
 from solocron.service.parameters import choice, text
+from solocron.service.reads import StatusAnswer, Whereabouts
 from solocron.service.request import RequestHead
 from solocron.service.zones import checked_zone
 from solocron.version import __version__
@@ -123,12 +124,14 @@ class Look:
         problem: bool = False,
     ) -> ShownPage:
         """Return the page in its frame; `seen` are the views from which it was made."""
+        glance, where = None, None
         try:
             glance = self.call.board.glance_if_counted()
+            where = self.call.reads.whereabouts() if glance is None else glance.status
         except EmptyStore:
-            glance = None
+            pass
         told = None if problem else _PASSING.sub("", repr((seen, self.chosen, self.call.given)))
-        return ShownPage(page=page, frame=self._frame(glance, topics), seen=told, status=status)
+        return ShownPage(page=page, frame=self._frame(glance, where, topics), seen=told, status=status)
 
     def here(self, **changes: str | None) -> str:
         """Return the address of this page with other parameters; None leaves one out."""
@@ -137,18 +140,18 @@ class Look:
         asked = urlencode([pair for pair in given if pair[0] != "done"])
         return f"{self.call.head.base}{self.call.head.path}" + (f"?{asked}" if asked else "")
 
-    def _frame(self, glance: Glance | None, topics: str) -> Frame:
+    def _frame(self, glance: Glance | None, where: Whereabouts | StatusAnswer | None, topics: str) -> Frame:
         call, status = self.call, None if glance is None else glance.status
         assert call.caller is not None
-        scheme, _, place = ("" if status is None else status.store).partition("://")
+        scheme, _, place = ("" if where is None else where.store).partition("://")
         done = call.given.get("done")
         return Frame(
             links=self.links,
             reading=self.reading,
-            namespace="" if status is None else status.namespace,
-            namespaces=self._namespace_ways("" if status is None else status.namespace),
+            namespace="" if where is None else where.namespace,
+            namespaces=self._namespace_ways("" if where is None else where.namespace),
             store=_KINDS.get(scheme.partition("+")[0], scheme),
-            tier="" if status is None else status.tier,
+            tier="" if where is None else where.tier,
             place=place.removeprefix("/") if scheme == "sqlite" else place,  # what follows is the path as it is
             round_trip_ms=None if status is None else status.check["round_trip_ms"],
             release=__version__,

@@ -73,6 +73,14 @@ def test_a_killed_one_is_taken_over_and_a_living_one_left_alone(shop: Scheduler,
     assert [str(one.status) for one in shop.attempts(run)] == ["lost", "succeeded"]
 
 
+def test_of_three_that_two_timers_start_at_once_one_runs_it(shop: Scheduler, start: Start, ledger: Path) -> None:
+    """The same CronJob applied in two clusters, and a Pod that its Job replaced too early."""
+    run = shop.trigger("bill")
+    timers = [start() for _ in range(3)]
+    assert [one.wait() for one in timers] == [0, 0, 0]
+    assert began(ledger) == [[run, "1"]]
+
+
 def test_a_failure_for_good_is_told_by_the_exit_code(shop: Scheduler, start: Start, ledger: Path) -> None:
     """Kubernetes then fails the Job, and starts no Pod for what Solocron has given up."""
     run = shop.trigger("bill", "fail for good")

@@ -37,7 +37,7 @@ def _x86(bites: Bites) -> Patches:
     def sleeps_it_out(self: Listener, timeout: float, *, listen: bool) -> bool:
         end = time.monotonic() + timeout
         try:
-            return self._hear(end)
+            return self._listen_until(end)
         except (psycopg.Error, StoreError):
             bites()
             self._drop()

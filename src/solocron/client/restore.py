@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from solocron.client.job_documents import JobDocuments
 from solocron.clock import SECOND
 from solocron.effects.locks.listing import are_raised, raise_fences
 from solocron.engine.namespace_gate import change_namespace
+from solocron.engine.transactional_triggers import is_known
 from solocron.errors import StoreError
-from solocron.model.change import Absent, Change, Kind
-from solocron.model.documents import namespace
+from solocron.model.change import Absent, Change, Kind, SmallDocument
+from solocron.model.documents import namespace, request
 from solocron.model.documents.job import Job
 from solocron.model.transitions import registration
 from solocron.model.transitions.claimant import next_fence
-from solocron.stores.contract import All, Result, Verdict
-from solocron.stores.paging import PAGE, iter_jobs, read_namespace
+from solocron.stores.contract import All, ChangeFn, Named, Result, Verdict
+from solocron.stores.paging import PAGE, iter_jobs, iter_names, read_namespace
 from solocron.stores.until_known import OPEN_OUTCOMES, update_until_known
 
 __all__ = ["Restore"]
@@ -80,11 +81,14 @@ class Restore:
         closing, moving, opening = runtime.rng.token(), runtime.rng.token(), runtime.rng.token()
         self._change(partial(namespace.begin_restoring, identity=identity, token=closing))
         self._documents.all()  # fetches the calendars that their schedules need
+        requests = self._take_in_requests()
         moved, unread = self._move_all(fence, stopped)
         locks = raise_fences(self._store, runtime, fence)
         if not self._change(partial(namespace.begin_restoring, identity=identity, token=moving, after=closing)):
             return None
         if not self._is_moved(moved, fence) or not are_raised(self._store, locks, fence):
+            return None
+        if not requests.isdisjoint(iter_names(self._store, Kind.REQUEST)):
             return None
         if not self._change(partial(namespace.reopen, identity=identity, restoring=moving, token=opening)):
             return None
@@ -97,6 +101,45 @@ class Restore:
     def _is_moved(self, names: set[str], fence: int) -> bool:
         """Return whether each of these jobs that is there has this fence or a higher one."""
         return all(job.fence >= fence or job.removed for job in iter_jobs(self._store) if job.name in names)
+
+    def _take_in_requests(self) -> set[str]:
+        """Turn what committed transactions requested into runs, which are then moved like all others; return the names.
+
+        No node does so while the namespace is closed. The backup has requests that became runs after it was made, and
+        nothing in it says so.
+        """
+        taken, after = set[str](), ""
+        while page := self._store.read(All(Kind.REQUEST, after=after, limit=PAGE)):
+            after = page[-1].name
+            notes = [note for note in page if isinstance(note, SmallDocument)]
+            of_job: dict[str, list[SmallDocument]] = {}
+            for note in notes:
+                if not is_known(self._store, note):
+                    of_job.setdefault(request.job_named(note), []).append(note)
+            # A job that cannot be read keeps its requests, as it keeps its cursor: the error names it.
+            kept = {result.name for result in self._accept(of_job) if result.verdict is Verdict.BLOCKED}
+            names = [note.name for note in notes if request.job_named(note) not in kept]
+            self._sure(Named(Kind.REQUEST, tuple(names)), lambda doc, _: _removed(doc))
+            taken.update(names)
+        return taken
+
+    def _accept(self, of_job: Mapping[str, Sequence[SmallDocument]]) -> Sequence[Result]:
+        def accept(doc: Job | Absent, now: int) -> Change | None:
+            return request.accept(doc, left=of_job[doc.name], now=now, resolve=self._documents.resolve)
+
+        return self._sure(Named(Kind.JOB, tuple(sorted(of_job))), accept)
+
+    def _sure(self, which: Named, change: ChangeFn) -> Sequence[Result]:
+        """Apply a change to each of these; return the results, each of which is known."""
+        if not which.names:
+            return ()
+        results = update_until_known(self._store, which, change).results
+        if any(result.verdict in OPEN_OUTCOMES for result in results):
+            raise StoreError(
+                "what transactions had requested could not be decided, and the namespace was not opened. "
+                "Stop the nodes, see `solocron doctor`, and repeat it."
+            )
+        return results
 
     def _stopped_at(self) -> int:
         """Return the store's time at which nodes ceased to claim; 0 if they have not."""
@@ -134,6 +177,10 @@ class Restore:
                 "Stop the nodes, see `solocron doctor`, and repeat it."
             )
         return results
+
+
+def _removed(doc: SmallDocument | Absent) -> Change | None:
+    return None if isinstance(doc, Absent) else Change(None)
 
 
 def _jobs(names: Sequence[str]) -> str:

@@ -115,7 +115,7 @@ class Node:
         watchdog = Watchdog(context, attempts, runner, loss)
         takeover = Takeover(context, lease.boot_of)
         sweeper = Sweeper(context, lease, gate, takeover, registrar)
-        triggers = TransactionalTriggers(context, attempts)
+        triggers = TransactionalTriggers(context, attempts, gate)
         listener = ChangeListener(context, attempts, triggers)
         alarms = None if parts.alarms is None else Alarms(context, attempts, parts.alarms)
 

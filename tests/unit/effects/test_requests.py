@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from solocron import Run, Scheduler
+from solocron.engine.namespace_gate import change_namespace
 from solocron.engine.transactional_triggers import TransactionalTriggers
 from solocron.errors import ConflictError, InvalidError, NotFoundError
 from solocron.events import Event
 from solocron.model.change import Kind
+from solocron.model.documents import namespace
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.transitions.commands import REMEMBERED
 from solocron.runtime import Runtime, Threads
@@ -102,6 +104,25 @@ def test_no_commit_no_run_and_one_commit_one_run(database: Database, make_house:
     assert house.scheduler.get_run(run).status == "succeeded"
     assert house.tick() == [{"to": "ö"}]
     assert house.requests() == 0
+
+
+def test_what_a_backup_brings_back_is_decided_by_restored(driver: Database, make_house: Any) -> None:
+    """The request became a run after the backup was made, and nothing in the backup says so: the run came again."""
+    house, connection = make_house(driver.url), driver.connect()
+    run = house.scheduler.trigger("mail", 1, connection=connection)
+    connection.commit()
+    client = house.scheduler.open()
+    identity = client.store.identity()
+    change_namespace(
+        client.store, lambda doc, now: namespace.close(doc, identity=identity, known=0, token="t", now=now)
+    )
+    assert house.tick() == []
+    assert house.requests() == 1, "no node decides while the namespace is closed"
+    client.restored()
+    assert house.requests() == 0
+    assert house.tick() == []
+    view = house.scheduler.get_run(run)
+    assert (str(view.status), view.reason) == ("skipped", "the store was restored from a backup")
 
 
 def test_a_rollback_leaves_nothing(database: Database, make_house: Any) -> None:

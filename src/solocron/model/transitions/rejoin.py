@@ -70,7 +70,7 @@ def rejoin(
     for memory in sorted(memories, key=lambda one: one.hold.fence):
         if memory.incarnation != doc.incarnation:
             continue
-        known = memory.hold.fence <= base.fence and not _still_waits(job, memory.hold)
+        known = memory.hold.fence <= base.fence and not _is_behind(job, memory.hold)
         if known or (_is_told(job, memory.hold) and not _is_only_handed(job, memory.hold)):
             job = _end_known(job, memory, records, now=now, resolve=resolve)
         else:
@@ -92,11 +92,14 @@ def _base(job: Job, epoch: str) -> Back:
     return back if back.epoch == epoch else replace(back, epoch=epoch)
 
 
-def _still_waits(job: Job, hold: Hold) -> bool:
-    """Return whether an attempt that was claimed waits according to the document.
+def _is_behind(job: Job, hold: Hold) -> bool:
+    """Return whether an attempt that was claimed waits according to the document, or an earlier one is held.
 
-    Then the claim was lost, whatever the fence.
+    Then the claim was lost, whatever the fence. A node that has written off what was due has raised the fence; a hold
+    is not written off, and of a run that waits only the next attempt is left.
     """
+    if any(one.run == hold.run and one.attempt < hold.attempt for one in job.active):
+        return True
     for waiting_run in job.waiting_runs:
         uncut = waiting_run.shards is None and waiting_run.run == group_of(hold.run)
         if waiting_run.attempt <= hold.attempt and (uncut or any(one.run == hold.run for one in each(waiting_run))):

@@ -141,6 +141,22 @@ def test_with_doubt_what_was_due_is_written_off_or_counts_as_tried() -> None:
         assert statuses(job) == wanted
 
 
+def test_what_is_written_off_leaves_a_hold_that_a_later_attempt_had_replaced() -> None:
+    """The node of the later attempt comes between the write-off and the opening: its attempt must not come again."""
+    job = OneJob(retries=3).at(61)
+    job.claims("a")
+    old = backup(job)
+    job.at(62).take_over("a")
+    hold = job.at(63).claims("b")
+    old.at(125).apply(
+        lambda doc: write_off(doc, until=old.now, late_for=LATE_FOR * SECOND, now=old.now, resolve=resolve)
+    )
+    put_back(old.at(126), memory(job, hold, Outcome.failed("it broke")), session="session of b")
+    assert old.job.active == ()
+    assert statuses(old)[:2] == [(60, 1, "lost"), (60, 2, "failed")]
+    assert [one.attempt for one in old.job.waiting_runs if one.run == hold.run] == [3]
+
+
 class TestHandedOver:
     """A run behind a queue: the node that published and the worker that picked up remember the same attempt."""
 

@@ -30,7 +30,8 @@ def i7_fail_closed(checker: Checker, line: Line) -> None:
 def i21_nothing_runs_under_a_session_that_its_node_has_ended(checker: Checker, line: Line) -> None:
     """From then on any node may take what it held: no body of it goes on, and no late answer starts one."""
     hold = checker.granted.get((line.run, line.fence))
-    if hold is not None and hold.session in checker.given_up:
+    # Of a fence that was granted again (I22) the hold is another node's.
+    if hold is not None and hold.node == line.process.name and hold.session in checker.given_up:
         raise Violation("I21", f"{line.run} ({line.what}) on {line.process.name}, which has ended its session")
 
 

@@ -18,6 +18,7 @@ from solocron.model.change import Kind
 from solocron.model.documents import namespace as model
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, Openness
+from solocron.model.documents.run import Origin, group_of
 from solocron.model.documents.session import Life, Session
 from solocron.scheduler.hooks import core_of
 from solocron.testing.simulation.commits import Commit
@@ -69,6 +70,8 @@ class GoingBack:
         """Time at which each claim was granted first."""
         self._requested: dict[str, float] = {}
         """Time at which each run was last requested by a process that is no node."""
+        self._taken_in: dict[str, float] = {}
+        """Time at which a node last took each run in from a request that a transaction had left."""
         self._openings: list[float] = []
         self._closings: list[float] = []
         self._operator = False
@@ -145,11 +148,13 @@ class GoingBack:
             return True
         if not all(loss.failover or (loss.all_noticed and self._is_met(loss, second.at)) for loss in losses):
             return False
-        asked = self._requested.get(second.run.partition("#")[0], 0.0)
+        asked = self._requested.get(group_of(second.run), 0.0)
         if any(losses[0].at <= at <= asked for at in self._closings):
             return False  # requested again when no node remembered any more that it had been carried out
         if all(self._reaches(first.line.process, loss.at, second.at) for loss in losses):
             return True
+        if any(loss.at <= self._taken_in.get(group_of(second.run), 0.0) for loss in losses):
+            return False  # the request of a transaction was lost with what became of it, and taken in again
         return self._world.most_attempts(second.job) == 1 and all(first.session in loss.live for loss in losses)
 
     def _is_met(self, loss: Loss, until: float) -> bool:
@@ -198,18 +203,26 @@ class GoingBack:
         elif commit.kind is Kind.JOB:
             for hold in new_holds(commit):
                 self._claimed.setdefault((hold.run, hold.fence), commit.at)
-            if commit.client == "client" and isinstance(commit.after, Job):
-                waited = () if not isinstance(commit.before, Job) else commit.before.waiting_runs
-                known = {one.run for one in waited}
-                self._requested |= {
-                    one.run.partition("#")[0]: commit.at for one in commit.after.waiting_runs if one.run not in known
-                }
+            self._note_requests(commit)
         elif commit.kind is Kind.NAMESPACE:
             before, after = model.read(commit.before), model.read(commit.after)
             if after is not None and after.openness is Openness.CLOSED:
                 self._closings.append(commit.at)
             if after is not None and after.openness is Openness.OPEN and before is not None:
                 self._openings.append(commit.at)
+
+    def _note_requests(self, commit: Commit) -> None:
+        """Note the runs that were requested by this commit, or taken in from what a transaction had left."""
+        before, after = commit.before, commit.after
+        if not isinstance(after, Job):
+            return
+        known = set[str]()
+        if isinstance(before, Job):
+            known = {one.run for one in before.waiting_runs} | {one.run for one in before.active}
+        noted = self._requested if commit.client == "client" else self._taken_in
+        for one in after.waiting_runs:
+            if one.origin is Origin.TRIGGER and one.attempt == 1 and one.run not in known:
+                noted[group_of(one.run)] = commit.at
 
     # --- quiescence-----------------------------------------------------------------------------------------------
 

@@ -256,10 +256,13 @@ def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> tuple[Record
 def may_have_started(job: Job, until: int) -> bool:
     """Return whether a process may have started something of the job by then that the store knows nothing of.
 
-    That is what was due, and what a worker may have picked up from a queue.
+    That is what was due, what a worker may have picked up from a queue, and what waits behind a hold: the end of that
+    hold may be lost, and such a job is due with its next slot only.
     """
     handed_over = any(map(is_followed, job.active)) or any(map(is_followed, job.waiting_runs))
-    return handed_over or (job.due_at is not None and job.due_at <= until)
+    waits = any(one.ready_at <= until for one in job.waiting_runs) or bool(job.waiting_ranges)
+    behind = waits and bool(job.active) and job.paused is None
+    return handed_over or behind or (job.due_at is not None and job.due_at <= until)
 
 
 def write_off(

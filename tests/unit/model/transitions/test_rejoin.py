@@ -141,6 +141,30 @@ def test_with_doubt_what_was_due_is_written_off_or_counts_as_tried() -> None:
         assert statuses(job) == wanted
 
 
+def test_what_waits_behind_a_hold_is_written_off_too() -> None:
+    """A node ended the hold and started what waited; both commits are lost, and the node died."""
+    job = OneJob(overlap="queue").at(61)
+    job.claims("a")
+    job.at(121).claim("b")
+    assert [one.slot for one in job.job.waiting_runs] == [T0 + 120 * SECOND]
+    job.at(130).apply(
+        lambda doc: write_off(doc, until=job.now, late_for=LATE_FOR * SECOND, now=job.now, resolve=resolve)
+    )
+    assert job.job.waiting_runs == ()
+    assert (120, 0, "lost") in statuses(job)
+
+
+def test_what_waits_behind_a_hold_of_a_paused_job_is_left_alone() -> None:
+    job = OneJob(overlap="queue").at(61)
+    job.claims("a")
+    job.at(121).claim("b")
+    job.pause()
+    job.at(130).apply(
+        lambda doc: write_off(doc, until=job.now, late_for=LATE_FOR * SECOND, now=job.now, resolve=resolve)
+    )
+    assert [one.slot for one in job.job.waiting_runs] == [T0 + 120 * SECOND]
+
+
 def test_what_is_written_off_leaves_a_hold_that_a_later_attempt_had_replaced() -> None:
     """The node of the later attempt comes between the write-off and the opening: its attempt must not come again."""
     job = OneJob(retries=3).at(61)

@@ -31,6 +31,7 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Life, Session
 from solocron.model.transitions import claiming
+from solocron.model.transitions import rejoin as rejoin_module
 from solocron.model.transitions.giving_up import GivingUp
 from solocron.stores.contract import Gate, Store
 from solocron.testing.simulation.database import Database
@@ -39,6 +40,7 @@ from tests.unit.client import test_restore as restore
 from tests.unit.engine import test_going_back as going_back
 from tests.unit.engine import test_lease_protocol as lease_protocol
 from tests.unit.lease import test_liveness as liveness
+from tests.unit.model.transitions import test_rejoin as rejoining
 
 __all__ = ["MUTANTS"]
 
@@ -335,6 +337,28 @@ def _g31(bites: Bites) -> Patches:
     return [(Starter, "remembers", forgets)]
 
 
+def _g32(bites: Bites) -> Patches:
+    real = rejoin_module._is_behind
+
+    def by_the_fence(job: Job, hold: Hold) -> bool:
+        waits = real(replace(job, active=()), hold)
+        bites(real(job, hold) and not waits)
+        return waits
+
+    return [(rejoin_module, "_is_behind", by_the_fence)]
+
+
+def _g33(bites: Bites) -> Patches:
+    real = rejoin_module.may_have_started
+
+    def what_is_due(job: Job, until: int) -> bool:
+        alone = real(replace(job, active=()), until)
+        bites(real(job, until) and not alone)
+        return alone
+
+    return [(rejoin_module, "may_have_started", what_is_due)]
+
+
 FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
@@ -392,5 +416,9 @@ MUTANTS = [
            Check(going_back.test_a_node_that_drains_right_after_a_loss_leaves_its_session_to_the_others)),
     Mutant("G-31", "a worker starts what it has ended, if the store shows it as held again", "I22", _g31,
            Check(going_back.test_a_copy_of_a_message_right_after_a_loss_starts_no_second_body)),
+    Mutant("G-32", "a write-off hides a claim that followed a hold", "I22", _g32,
+           Check(rejoining.test_what_is_written_off_leaves_a_hold_that_a_later_attempt_had_replaced, by="I22")),
+    Mutant("G-33", "what waits behind a hold is not written off", "I22", _g33,
+           Check(rejoining.test_what_waits_behind_a_hold_is_written_off_too, by="I22")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

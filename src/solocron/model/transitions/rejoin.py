@@ -96,9 +96,10 @@ def _is_behind(job: Job, hold: Hold) -> bool:
     """Return whether an attempt that was claimed waits according to the document, or an earlier one is held.
 
     Then the claim was lost, whatever the fence. A node that has written off what was due has raised the fence; a hold
-    is not written off, and of a run that waits only the next attempt is left.
+    is not written off, and of a run that waits only the next attempt is left. A hold that was asked to stop is never
+    repeated: after `restored` that is each of them, and nothing is put back.
     """
-    if any(one.run == hold.run and one.attempt < hold.attempt for one in job.active):
+    if any(one.run == hold.run and one.attempt < hold.attempt and one.cancel is None for one in job.active):
         return True
     for waiting_run in job.waiting_runs:
         uncut = waiting_run.shards is None and waiting_run.run == group_of(hold.run)

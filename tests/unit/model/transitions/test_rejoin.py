@@ -11,6 +11,7 @@ from solocron.clock import SECOND
 from solocron.model.documents.job import Hold
 from solocron.model.transitions.finishing import Outcome
 from solocron.model.transitions.offering import Dropped, Handed
+from solocron.model.transitions.registration import move_to_now
 from solocron.model.transitions.rejoin import Remembered, rejoin, write_off
 from tests.unit.model.one_job import LATE_FOR, T0, OneJob, resolve
 
@@ -139,6 +140,19 @@ def test_with_doubt_what_was_due_is_written_off_or_counts_as_tried() -> None:
         )
         job.at(66).run_all("b")
         assert statuses(job) == wanted
+
+
+def test_after_restored_nothing_is_put_back_behind_a_hold() -> None:
+    """The next attempt waited, and started a second time: nothing before now may run again."""
+    job = OneJob(retries=3).at(61)
+    job.claims("a")
+    old = backup(job)
+    job.at(62).take_over("a")
+    hold = job.at(63).claims("b")
+    old.at(125).apply(lambda doc: move_to_now(doc, fence=(T0 + 300 * SECOND) // 1000, now=old.now, resolve=resolve))
+    put_back(old.at(126), memory(job, hold, Outcome.failed("it broke")), session="session of b")
+    assert [one.attempt for one in old.job.active] == [1]
+    assert old.job.waiting_runs == ()
 
 
 def test_what_waits_behind_a_hold_is_written_off_too() -> None:

@@ -27,7 +27,7 @@ from solocron.model.documents.run import Origin
 from solocron.schedules import Calendar, Calendared, Cron, Every, instants
 from solocron.testing.simulation.kernel import Kernel, Storm
 
-SEEDS = (1, 6, 7, 8, 10, 13, 14, 26, 27, 31, 32, 41, 43)
+SEEDS = (1, 6, 7, 8, 10, 13, 14, 26, 27, 31, 32, 41, 43, 48, 70)
 """Chosen so that between them every fault strikes and every policy makes a difference, nearly all of them twice.
 
 Where a change of the engine moves a history so far that one is missing, choose again: `make simulate` says with 150

@@ -57,7 +57,7 @@ class Floor:
             ],
             "record_appended": [
                 (one.run, one.name, 1, one.slot, "schedule", "succeeded", one.key, now, None, NODE, self._session,
-                 one.fence, now, now, now, None, None, None, one.slot, 1, "default")
+                 one.fence, now, now, now, None, None, None, one.slot, 1, None, None, "default")
                 for one in held
             ],
             "hold_removed": [("default", self._session, "job", one.name) for one in held],

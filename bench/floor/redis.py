@@ -33,7 +33,7 @@ class Floor:
         held = claimed([tuple(row) for row in fetched.rows], self._session, now)
         words = [self._session, "job", fetched.reservation, str(len(held)), "", "", ""]
         for one in held:
-            words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "0"]
+            words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "", "0"]
         verdicts, version, now = self._commit(words)
         held = [one for one, verdict in zip(held, verdicts, strict=True) if verdict == "a"]  # slow: others took over
         if not held:
@@ -41,7 +41,7 @@ class Floor:
         words = ["", "job", "", str(len(held)), str(now), str(now + 60_000_000), ""]
         for one in held:
             mark = f"{version} {one.due} {self._holder}"
-            words += ["state", one.name, mark, "0", finished(one.state, now), str(one.due), "", "1"]
+            words += ["state", one.name, mark, "0", finished(one.state, now), str(one.due), "", "", "1"]
             facts = [one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, now]
             facts += [None, None, None, one.slot]
             words += [f"{one.run} 00000001", "succeeded", str(now), "1", one.name]

@@ -48,7 +48,7 @@ class Floor:
         db.executemany(sql["job_stayed"], stayed)
         ended = [
             (one.run, one.name, 1, one.slot, "schedule", "succeeded", one.key, now, None, NODE, self._session,
-             one.fence, now, now, now, None, None, None, one.slot, 1, "default")
+             one.fence, now, now, now, None, None, None, one.slot, 1, None, None, "default")
             for one in held
         ]  # fmt: skip
         db.executemany(sql["record_appended"], ended)

@@ -1,7 +1,7 @@
 """Small worlds in which one kind of trouble comes every few seconds, so that two of its kind meet.
 
 Drawn worlds have a little of everything, and a store that goes back a few times an hour. In these it goes back every
-ten seconds at a lease of three: eight bugs that a thousand drawn worlds had not met were found here.
+ten seconds at a lease of three: seven bugs that a thousand drawn worlds had not met were found here.
 """
 
 from __future__ import annotations

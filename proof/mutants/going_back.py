@@ -168,7 +168,7 @@ def _g17(bites: Bites) -> Patches:
     def untested(*words: Any) -> None:
         """The gate of the mark."""
 
-    return [(holder_module, "renew", lifted), (recovery_module, "gate_of_mark", untested)]
+    return [(holder_module, "renew", lifted), (recovery_module, "gate_of_epoch", untested)]
 
 
 def _without(kind: Kind) -> Callable[[Bites], Patches]:

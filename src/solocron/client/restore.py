@@ -112,12 +112,9 @@ class Restore:
         while page := self._store.read(All(Kind.REQUEST, after=after, limit=PAGE)):
             after = page[-1].name
             notes = [note for note in page if isinstance(note, SmallDocument)]
-            of_job: dict[str, list[SmallDocument]] = {}
-            for note in notes:
-                if not is_known(self._store, note):
-                    of_job.setdefault(request.job_named(note), []).append(note)
+            fresh = request.by_job(note for note in notes if not is_known(self._store, note))
             # A job that cannot be read keeps its requests, as it keeps its cursor: the error names it.
-            kept = {result.name for result in self._accept(of_job) if result.verdict is Verdict.BLOCKED}
+            kept = {result.name for result in self._accept(fresh) if result.verdict is Verdict.BLOCKED}
             names = [note.name for note in notes if request.job_named(note) not in kept]
             self._sure(Named(Kind.REQUEST, tuple(names)), lambda doc, _: _removed(doc))
             taken.update(names)

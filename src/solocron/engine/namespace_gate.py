@@ -22,7 +22,7 @@ from solocron.model.transitions.giving_up import GivingUp
 from solocron.stores.contract import ChangeFn, Gate, Named, Store, Verdict
 from solocron.stores.until_known import update_until_known
 
-__all__ = ["NamespaceGate", "change_namespace"]
+__all__ = ["NamespaceGate", "change_namespace", "gate_of_epoch"]
 
 
 class NamespaceGate:
@@ -92,7 +92,7 @@ class NamespaceGate:
 
     def as_checked(self) -> Gate:
         """Return what a commit tests that is right only in a store as this node has checked it, open or not."""
-        return self.gate(*Openness)
+        return gate_of_epoch(self._holder.lease.beats, self.epoch)
 
     def for_claims(self) -> tuple[str, Gate, tuple[ScopedPause, ...]]:
         """Return the epoch, what the commit of a claim of runs tests, and the pauses that the claim has to consider.
@@ -172,3 +172,8 @@ def change_namespace(
     if result.verdict is Verdict.DECLINED:
         return None
     raise StoreUnavailable("the namespace's document could not be changed; it is worth trying again")
+
+
+def gate_of_epoch(beats: int, epoch: str) -> Gate:
+    """Return what a commit tests that is right in any state of an epoch: a closed namespace can be marked as well."""
+    return Gate(beats, tuple(f"{one} {epoch}" for one in Openness))

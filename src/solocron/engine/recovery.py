@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from solocron.clock import SECOND
-from solocron.engine.namespace_gate import NamespaceGate, change_namespace
+from solocron.engine.namespace_gate import NamespaceGate, change_namespace, gate_of_epoch
 from solocron.engine.node_context import NodeContext
 from solocron.engine.pause_log import PauseLog
 from solocron.engine.put_back import Overtaken, PutBack
@@ -183,7 +183,7 @@ class Recovery:
         What this node has put back may be lost again before the mark is written. So the commit of a mark tests that the
         session is as new as the node knows it, and that server and epoch are the ones that it has checked.
         """
-        gate = None if mark is None else gate_of_mark(self.holder.lease.beats, mark)
+        gate = None if mark is None else gate_of_epoch(self.holder.lease.beats, mark)
         renewal = self.holder.renew(session, running=running, mark=mark, lift=lift, gate=gate)
         if renewal.fate is Fate.UNCERTAIN:
             raise StoreUnavailable(f"the session could not be renewed ({renewal.verdict}); trying again")
@@ -229,8 +229,3 @@ def all_marked(sessions: Iterable[Session], epoch: str) -> bool:
     A worker serves no pool, and remembers what it has picked up.
     """
     return all(s.epoch == epoch for s in sessions if s.state is Life.LIVE and (s.pools or s.max_running))
-
-
-def gate_of_mark(beats: int, epoch: str) -> Gate:
-    """Return what the commit of a mark tests; a closed namespace can be marked as well."""
-    return Gate(beats, tuple(f"{one} {epoch}" for one in Openness))

@@ -81,9 +81,7 @@ class TransactionalTriggers:
 
     def _accept(self, fresh: Sequence[SmallDocument], session: str) -> list[SmallDocument] | None:
         """Write the runs; return the requests that are decided, None if the session is gone."""
-        of_job: dict[str, list[SmallDocument]] = {}
-        for note in fresh:
-            of_job.setdefault(request.job_named(note), []).append(note)
+        of_job = request.by_job(fresh)
 
         def change(doc: Job | Absent, now: int) -> Change | None:
             return request.accept(doc, left=of_job[doc.name], now=now, resolve=self._context.resolve)

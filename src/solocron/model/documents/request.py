@@ -7,7 +7,7 @@ whatever process freezes or dies in between, and the job is not locked while the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from solocron.model._fast.values import replace
@@ -20,7 +20,7 @@ from solocron.model.transitions.catchup import did_not_run
 from solocron.model.transitions.commands import remember, trigger
 
 __all__ = [
-    *("accept", "first_name", "hold", "is_of", "job_named", "leave"),
+    *("accept", "by_job", "first_name", "hold", "is_of", "job_named", "leave"),
     *("may_be_known", "orphan", "run_named", "taken_in"),
 ]
 
@@ -77,6 +77,14 @@ def run_named(note: SmallDocument) -> str:
 def job_named(note: SmallDocument) -> str:
     """Return the name of the requested run's job."""
     return job_of(run_named(note))
+
+
+def by_job(notes: Iterable[SmallDocument]) -> dict[str, list[SmallDocument]]:
+    """Return the requests by the names of their jobs."""
+    found: dict[str, list[SmallDocument]] = {}
+    for note in notes:
+        found.setdefault(job_named(note), []).append(note)
+    return found
 
 
 def is_of(note: SmallDocument, job: Job) -> bool:

@@ -36,6 +36,11 @@ def put_back(job: OneJob, *memories: Remembered, session: str = "session of a") 
     )  # fmt: skip
 
 
+def writes_off(job: OneJob) -> None:
+    """Write off what was due by now, as a node that opens with doubt does."""
+    job.apply(lambda doc: write_off(doc, until=job.now, late_for=LATE_FOR * SECOND, now=job.now, resolve=resolve))
+
+
 def statuses(job: OneJob) -> list[tuple[float, int, str]]:
     """Slots, attempts and statuses on record, in order."""
     return sorted(((r.slot - T0) / SECOND, r.attempt, str(r.status)) for r in job.log.values())
@@ -133,11 +138,7 @@ def test_slots_that_lost_claims_had_passed_and_nobody_tells_of_are_lost() -> Non
 def test_with_doubt_what_was_due_is_written_off_or_counts_as_tried() -> None:
     for retries, wanted in ((0, [(60, 0, "lost")]), (2, [(60, 1, "lost"), (60, 2, "succeeded")])):
         job = OneJob(retries=retries, catch_up="all").at(65)
-        job.apply(
-            lambda doc, job=job: write_off(  # type: ignore[misc]
-                doc, until=job.now, late_for=LATE_FOR * SECOND, now=job.now, resolve=resolve
-            )
-        )
+        writes_off(job)
         job.at(66).run_all("b")
         assert statuses(job) == wanted
 
@@ -161,9 +162,7 @@ def test_what_waits_behind_a_hold_is_written_off_too() -> None:
     job.claims("a")
     job.at(121).claim("b")
     assert [one.slot for one in job.job.waiting_runs] == [T0 + 120 * SECOND]
-    job.at(130).apply(
-        lambda doc: write_off(doc, until=job.now, late_for=LATE_FOR * SECOND, now=job.now, resolve=resolve)
-    )
+    writes_off(job.at(130))
     assert job.job.waiting_runs == ()
     assert (120, 0, "lost") in statuses(job)
 
@@ -173,9 +172,7 @@ def test_what_waits_behind_a_hold_of_a_paused_job_is_left_alone() -> None:
     job.claims("a")
     job.at(121).claim("b")
     job.pause()
-    job.at(130).apply(
-        lambda doc: write_off(doc, until=job.now, late_for=LATE_FOR * SECOND, now=job.now, resolve=resolve)
-    )
+    writes_off(job.at(130))
     assert [one.slot for one in job.job.waiting_runs] == [T0 + 120 * SECOND]
 
 
@@ -186,9 +183,7 @@ def test_what_is_written_off_leaves_a_hold_that_a_later_attempt_had_replaced() -
     old = backup(job)
     job.at(62).take_over("a")
     hold = job.at(63).claims("b")
-    old.at(125).apply(
-        lambda doc: write_off(doc, until=old.now, late_for=LATE_FOR * SECOND, now=old.now, resolve=resolve)
-    )
+    writes_off(old.at(125))
     put_back(old.at(126), memory(job, hold, Outcome.failed("it broke")), session="session of b")
     assert old.job.active == ()
     assert statuses(old)[:2] == [(60, 1, "lost"), (60, 2, "failed")]
